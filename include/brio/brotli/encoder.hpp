@@ -1,0 +1,147 @@
+// libbrotli behind the encoder concept. Nothing else in brio includes <brotli/...>.
+//
+// Facts this rests on (libbrotli 1.0.9, c/enc/encode.c):
+// - Encoders started with BROTLI_PARAM_STREAM_OFFSET write no stream header, so that their output
+//   continues that of an encoder that ended with a flush. All must have the same window. Offsets
+//   above 2^30 are refused; beyond the window all of them mean the same.
+// - Such an encoder emits its first two bytes as a block of their own. An operation is therefore over
+//   only when a call has returned with space left, no input left and no output pending; when the
+//   space ran out nothing is known yet.
+// - What is compressed depends on how the input is cut into calls at levels 0 and 1, where each call
+//   is a block of its own; and a FINISH without input costs bytes at the levels above.
+// - BROTLI_PARAM_SIZE_HINT chooses the hash table. It only ever pays to give it.
+#pragma once
+
+#include <brotli/encode.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include <brio/encoder.hpp>
+
+namespace brio::brotli {
+
+/// Compression parameters, the same for all segments of a response.
+struct encoder_options {
+  /// BROTLI_MIN_QUALITY (0) to BROTLI_MAX_QUALITY (11).
+  int quality = 6;
+  /// Base 2 logarithm of the largest window: BROTLI_MIN_WINDOW_BITS (10) to BROTLI_MAX_WINDOW_BITS
+  /// (24). A response known to be shorter gets the smallest window that spans it.
+  int window_bits = 19;
+};
+
+class encoder {
+ public:
+  using options = encoder_options;
+
+  /// Levels 0 and 1 compress each step on its own and gain from larger ones; from level 9 on the
+  /// encoder itself collects 256 KiB before it does anything.
+  [[nodiscard]] static constexpr std::size_t step_size(const options& o) noexcept {
+    const bool large = o.quality <= 1 || o.quality >= 9;
+    return std::size_t{large ? 256U : 64U} * 1024;
+  }
+
+  /// An estimate from JavaScript and JSON on one 2020s server core; only its magnitude matters.
+  [[nodiscard]] static constexpr std::uint64_t microseconds(const options& o,
+                                                            std::uint64_t bytes) noexcept {
+    constexpr std::array<std::uint64_t, 12> nanoseconds_per_byte{3,  4,  9,  11, 14,  22,
+                                                                 27, 35, 45, 70, 500, 1300};
+    return bytes * nanoseconds_per_byte[static_cast<std::size_t>(o.quality)] / 1000;
+  }
+
+  [[nodiscard]] static constexpr unsigned shape(const options& o,
+                                                const segment_start& start) noexcept {
+    const bool large = size_hint(start) >= large_input;
+    return static_cast<unsigned>(o.quality) << 8 |
+           static_cast<unsigned>(window_bits(o, start)) << 1 | (large ? 1U : 0U);
+  }
+
+  [[nodiscard]] static std::optional<encoder> create(const options& o, const segment_start& start,
+                                                     workspace& memory) noexcept {
+    encoder made{BrotliEncoderCreateInstance(allocate, release, &memory)};
+    if (!made.state_) return std::nullopt;
+    const bool accepted =
+        made.set(BROTLI_PARAM_QUALITY, static_cast<std::uint32_t>(o.quality)) &&
+        made.set(BROTLI_PARAM_LGWIN, static_cast<std::uint32_t>(window_bits(o, start))) &&
+        made.set(BROTLI_PARAM_SIZE_HINT, size_hint(start)) &&
+        (start.offset == 0 ||
+         made.set(BROTLI_PARAM_STREAM_OFFSET, static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                                                  start.offset, std::uint32_t{1} << 30))));
+    if (!accepted) return std::nullopt;
+    return made;
+  }
+
+  [[nodiscard]] step_result step(std::span<const std::byte> input, operation op,
+                                 std::span<std::byte> space) noexcept {
+    std::size_t input_left = input.size();
+    std::size_t space_left = space.size();
+    const auto* next_in = reinterpret_cast<const std::uint8_t*>(input.data());
+    auto* next_out = reinterpret_cast<std::uint8_t*>(space.data());
+    const BROTLI_BOOL worked = BrotliEncoderCompressStream(
+        state_.get(), native(op), &input_left, &next_in, &space_left, &next_out, nullptr);
+    step_result result{input.size() - input_left, space.size() - space_left};
+    if (worked == BROTLI_FALSE) result.failure = error::encoder_failed;
+    result.complete = input_left == 0 && space_left > 0 &&
+                      BrotliEncoderHasMoreOutput(state_.get()) == BROTLI_FALSE;
+    return result;
+  }
+
+ private:
+  struct destroy {
+    void operator()(BrotliEncoderState* state) const noexcept {
+      BrotliEncoderDestroyInstance(state);
+    }
+  };
+
+  /// From this size hint on libbrotli takes larger hash tables (c/enc/quality.h, ChooseHasher).
+  static constexpr std::uint32_t large_input = std::uint32_t{1} << 20;
+
+  explicit encoder(BrotliEncoderState* state) noexcept : state_(state) {}
+
+  [[nodiscard]] bool set(BrotliEncoderParameter parameter, std::uint32_t value) noexcept {
+    return BrotliEncoderSetParameter(state_.get(), parameter, value) == BROTLI_TRUE;
+  }
+
+  [[nodiscard]] static constexpr std::uint32_t size_hint(const segment_start& start) noexcept {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        start.length.value_or(start.offset + start.buffered), std::uint32_t{1} << 30));
+  }
+
+  [[nodiscard]] static constexpr int window_bits(const options& o,
+                                                 const segment_start& start) noexcept {
+    if (!start.length) return o.window_bits;
+    int bits = BROTLI_MIN_WINDOW_BITS;
+    while (bits < o.window_bits && *start.length > std::uint64_t{1} << bits) ++bits;
+    return bits;
+  }
+
+  [[nodiscard]] static constexpr BrotliEncoderOperation native(operation op) noexcept {
+    switch (op) {
+      case operation::process:
+        return BROTLI_OPERATION_PROCESS;
+      case operation::flush:
+        return BROTLI_OPERATION_FLUSH;
+      case operation::finish:
+        break;
+    }
+    return BROTLI_OPERATION_FINISH;
+  }
+
+  static void* allocate(void* memory, std::size_t size) {
+    return static_cast<workspace*>(memory)->allocate(size);
+  }
+  static void release(void* memory, void* piece) {
+    static_cast<workspace*>(memory)->release(piece);
+  }
+
+  std::unique_ptr<BrotliEncoderState, destroy> state_;
+};
+
+static_assert(brio::encoder<encoder>);
+
+}  // namespace brio::brotli

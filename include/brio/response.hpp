@@ -1,0 +1,331 @@
+// A response: one body on its way through the compressor. This is what a host works with.
+//
+//   auto body = response<brotli::encoder>::create(engine, executor, {wake, me}, options);
+//   n = body.write(bytes);     takes what the bounds allow, and compresses behind your back
+//   body.flush();              what was written so far must become decodable
+//   body.finish();             that was all
+//   while (chunk c = body.take()) send(std::move(c));    in order, as it comes
+//
+// After each call look at take(). When there is no more to take and write() takes no more, go and do
+// something else: the waker tells when it is worth another look. Drop a chunk when its bytes are sent
+// and call take() again; the compressor waits while too many bytes are unsent.
+//
+// Bounds: a response takes two steps of input ahead of its encoder (128 or 512 KiB) and, where it is
+// cut in parts that run side by side, all of the parts that are not the last; unsent output stays
+// below `output_limit` by part, give or take a step's output.
+//
+// A response is whole or visibly broken: after failure() there is no more output, and what was given
+// out before is not a complete stream. The host must then end its connection in a way that shows.
+//
+// Responses may be dropped at any time. A step that is running with a worker ends by itself; nothing
+// of the response is started after that, and its memory goes when the step has come back.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <brio/async/executor.hpp>
+#include <brio/blocks.hpp>
+#include <brio/encoder.hpp>
+#include <brio/engine.hpp>
+#include <brio/error.hpp>
+#include <brio/memory.hpp>
+#include <brio/planner.hpp>
+#include <brio/response_core.hpp>
+#include <brio/segment.hpp>
+
+namespace brio {
+
+/// A piece of output, empty when there was none. It gives its memory back when it dies, and lets the
+/// compressor go on at the next take(). It may outlive its response, but not the engine.
+class [[nodiscard]] chunk {
+ public:
+  chunk() noexcept = default;
+  chunk(response_core& core, block_handle block) noexcept : core_(&core), block_(std::move(block)) {
+    core_->chunk_taken(block_->size());
+  }
+  chunk(chunk&& other) noexcept
+      : core_(std::exchange(other.core_, nullptr)), block_(std::move(other.block_)) {}
+  chunk& operator=(chunk&& other) noexcept {
+    std::swap(core_, other.core_);
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~chunk() {
+    if (core_ == nullptr) return;
+    const std::size_t size = block_->size();
+    block_.reset();
+    core_->chunk_dropped(size);
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
+  /// The bytes; none in a chunk that only carries a mark.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return block_->bytes(); }
+  /// Everything written before a flush() is decodable once this chunk has arrived.
+  [[nodiscard]] bool flush() const noexcept { return block_->flush; }
+  /// The stream is complete once this chunk has arrived.
+  [[nodiscard]] bool last() const noexcept { return block_->last; }
+
+ private:
+  response_core* core_ = nullptr;
+  block_handle block_;
+};
+
+template <encoder Encoder>
+struct response_options {
+  typename Encoder::options encoding{};
+  /// Length of the input in bytes, where it is known.
+  std::optional<std::uint64_t> length{};
+  cut_limits cuts{};
+  /// Output not yet sent at which compressing pauses, in bytes, from 1.
+  std::size_t output_limit = std::size_t{256} * 1024;
+  fault_link faults{};
+};
+
+template <encoder Encoder>
+class [[nodiscard]] response {
+ public:
+  using options = response_options<Encoder>;
+
+  /// An empty response: only assignment and the test for emptiness are allowed on it.
+  response() noexcept = default;
+
+  /// A new response, or an empty one when there is no memory. The engine and the executor must
+  /// outlive it and every step it has started.
+  static response create(engine& shared, executor_ref executor, waker host,
+                         const options& o) noexcept {
+    const fault_scope scope(o.faults);
+    void* place = allocate_memory(sizeof(state));
+    return response{place == nullptr ? nullptr : new (place) state(shared, executor, host, o)};
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  /// Takes bytes from the front of `bytes` and returns how many: 0 at the bound or after a failure.
+  /// Not after finish().
+  [[nodiscard]] std::size_t write(std::span<const std::byte> bytes) noexcept {
+    const response_core::call_guard call(*state_);
+    return state_->write(bytes);
+  }
+
+  /// Asks for everything written so far to become decodable. A chunk that says flush() follows.
+  void flush() noexcept {
+    const response_core::call_guard call(*state_);
+    state_->flush();
+  }
+
+  /// Says that all input has been written. A chunk that says last() follows.
+  void finish() noexcept {
+    const response_core::call_guard call(*state_);
+    state_->finish();
+  }
+
+  /// The next chunk of output, empty when there is none now.
+  [[nodiscard]] chunk take() noexcept {
+    const response_core::call_guard call(*state_);
+    return state_->take();
+  }
+
+  /// Gives the response up: nothing of it starts any more, and failure() is error::cancelled unless
+  /// it had failed before.
+  void cancel() noexcept {
+    const response_core::call_guard call(*state_);
+    state_->cancel();
+  }
+
+  /// Why the response has ended early, or error::none.
+  [[nodiscard]] error failure() const noexcept { return state_->failure(); }
+  /// True once the chunk that says last() has been taken.
+  [[nodiscard]] bool complete() const noexcept { return state_->complete(); }
+  /// True while bytes have been written that have not come out of take() yet, or a mark has not.
+  [[nodiscard]] bool pending() noexcept { return state_->pending(); }
+  /// Steps that workers have now.
+  [[nodiscard]] unsigned in_flight() const noexcept { return state_->in_flight(); }
+  /// Bytes in chunks taken and not yet dropped.
+  [[nodiscard]] std::size_t unsent() const noexcept { return state_->unsent(); }
+  /// Bytes written, and bytes taken.
+  [[nodiscard]] std::uint64_t bytes_in() const noexcept { return state_->bytes_in(); }
+  [[nodiscard]] std::uint64_t bytes_out() const noexcept { return state_->bytes_out(); }
+
+ private:
+  class state;
+  struct drop {
+    void operator()(state* s) const noexcept {
+      run_queue& queue = s->shared().queue;
+      s->cancel();
+      s->detach();
+      queue.run();  // slots given back may be wanted
+    }
+  };
+
+  explicit response(state* s) noexcept : state_(s) {}
+
+  std::unique_ptr<state, drop> state_;
+};
+
+/// Cuts the input into segments and delivers their output in the order of the segments.
+template <encoder Encoder>
+class response<Encoder>::state final : public response_core {
+ public:
+  state(engine& shared, executor_ref executor, waker host, const options& o) noexcept
+      : response_core(shared, executor, host, o.output_limit, o.faults), options_(o) {}
+
+  std::size_t write(std::span<const std::byte> bytes) noexcept {
+    std::size_t taken = 0;
+    while (taken < bytes.size() && !stopped()) {
+      piece* filling = to_fill();
+      if (filling == nullptr) break;
+      const std::size_t part = std::min(bytes.size() - taken, room(*filling));
+      if (part == 0) break;
+      filling->append(bytes.subspan(taken, part));
+      filling->kick();
+      taken += part;
+      bytes_in_ += part;
+    }
+    return stopped() ? 0 : taken;
+  }
+
+  void flush() noexcept {
+    piece* filling = segments_.empty() ? open() : &segments_.back();
+    if (filling == nullptr || stopped()) return;
+    filling->flush();
+    filling->kick();
+  }
+
+  void finish() noexcept {
+    piece* filling = segments_.empty() ? open() : &segments_.back();
+    if (filling == nullptr || stopped()) return;
+    filling->end(operation::finish);
+    filling->kick();
+  }
+
+  chunk take() noexcept {
+    while (!segments_.empty() && !stopped()) {
+      piece& front = segments_.front();
+      front.deliver();
+      block_handle block = front.take();
+      if (!block) {
+        front.kick();  // what was sent since may have made room
+        shared().queue.run();
+        if (stopped()) break;
+        block = front.take();
+      }
+      if (block) {
+        bytes_out_ += block->size();
+        complete_ = block->last;
+        return {*this, std::move(block)};
+      }
+      if (!front.done()) break;
+      close(front);
+    }
+    return {};
+  }
+
+  void cancel() noexcept {
+    fail(error::cancelled);
+    for (piece* s = first(); s != nullptr; s = segments_.after(*s)) s->cancel();
+  }
+
+  [[nodiscard]] bool complete() const noexcept { return complete_; }
+  [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
+  [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+
+  [[nodiscard]] bool pending() noexcept {
+    for (piece* s = first(); s != nullptr; s = segments_.after(*s)) {
+      if (!s->at_rest()) return true;
+    }
+    return false;
+  }
+
+ private:
+  using piece = segment<Encoder>;
+
+  /// Steps of input taken ahead of the encoder.
+  static constexpr std::size_t steps_ahead = 2;
+
+  ~state() override {
+    while (!segments_.empty()) close(segments_.front());
+  }
+
+  void destroy() noexcept override {
+    this->~state();
+    free_memory(this, sizeof(state));
+  }
+
+  [[nodiscard]] piece* first() noexcept { return segments_.empty() ? nullptr : &segments_.front(); }
+
+  /// The segment that the next byte belongs to, or nullptr after a failure.
+  [[nodiscard]] piece* to_fill() noexcept {
+    if (segments_.empty()) return open();
+    piece& last = segments_.back();
+    const bool cut = options_.length
+                         ? bytes_in_ == plan_.end(index_) && index_ + 1 < plan_.parts
+                         : cut_here(last.backlog(), options_.cuts, live(), idle());
+    if (!cut) return &last;
+    last.end(operation::flush);
+    last.kick();
+    ++index_;
+    return open();
+  }
+
+  [[nodiscard]] piece* open() noexcept {
+    std::optional<std::uint64_t> expected;
+    if (options_.length) {
+      if (bytes_in_ == 0) plan_ = plan_cuts(*options_.length, options_.cuts, idle());
+      expected = plan_.end(index_) - std::min(plan_.end(index_), bytes_in_);
+    }
+    void* place = allocate_memory(sizeof(piece));
+    if (place == nullptr) {
+      fail(error::out_of_memory);
+      return nullptr;
+    }
+    const segment_start start{bytes_in_, options_.length, 0};
+    auto* opened = new (place) piece(*this, options_.encoding, start, expected);
+    segments_.push_back(*opened);
+    return opened;
+  }
+
+  void close(piece& s) noexcept {
+    s.~piece();
+    free_memory(&s, sizeof(piece));
+  }
+
+  /// Slots that this response could use; work on the loop itself is one after another.
+  [[nodiscard]] unsigned idle() noexcept {
+    return executor().runs_inline() ? 0 : shared().jobs.idle();
+  }
+
+  [[nodiscard]] unsigned live() noexcept {
+    unsigned count = 0;
+    for (piece* s = first(); s != nullptr; s = segments_.after(*s)) count += s->done() ? 0 : 1;
+    return count;
+  }
+
+  /// Input that `filling`, the last segment, takes now.
+  [[nodiscard]] std::size_t room(const piece& filling) noexcept {
+    if (options_.length && index_ + 1 < plan_.parts) {
+      return static_cast<std::size_t>(plan_.end(index_) - bytes_in_);
+    }
+    std::size_t ahead = steps_ahead * Encoder::step_size(options_.encoding);
+    if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
+      ahead = std::max(ahead, static_cast<std::size_t>(options_.cuts.segment_size));
+    }
+    return ahead - std::min(ahead, filling.backlog());
+  }
+
+  const options options_;
+  cut_plan plan_;
+  std::uint64_t index_ = 0;
+  std::uint64_t bytes_in_ = 0;
+  std::uint64_t bytes_out_ = 0;
+  bool complete_ = false;
+  intrusive_list<piece> segments_;
+};
+
+}  // namespace brio

@@ -1,0 +1,74 @@
+// Decides whether a response is compressed, and makes its headers say so.
+//
+// The conditions and their order are google/ngx_brotli's, so that a configuration means the same,
+// with two differences: Accept-Encoding is read as RFC 9110 has it, and a response that there is no
+// memory for goes out as it is.
+#include <brio/negotiate.hpp>
+
+#include "headers.hpp"
+#include "module.hpp"
+#include "options.hpp"
+#include "request.hpp"
+
+namespace brio::nginx {
+namespace {
+
+ngx_http_output_header_filter_pt next_filter;
+
+bool compressible(ngx_http_request_t* r, const location_options& o) noexcept {
+  const ngx_http_headers_out_t& h = r->headers_out;
+  if (!o.enabled || r->header_only) return false;
+  if (h.status != NGX_HTTP_OK && h.status != NGX_HTTP_FORBIDDEN && h.status != NGX_HTTP_NOT_FOUND) {
+    return false;
+  }
+  if (h.content_encoding != nullptr && h.content_encoding->value.len > 0) return false;
+  if (h.content_length_n != -1 && h.content_length_n < o.min_length) return false;
+  return ngx_http_test_content_type(r, const_cast<ngx_hash_t*>(&o.types)) != nullptr;
+}
+
+bool client_accepts(ngx_http_request_t* r) noexcept {
+  accept_encoding br("br");
+  for_each_header(r, "accept-encoding", [&br](std::string_view line) { br.add(line); });
+  return br.accepted();
+}
+
+ngx_int_t filter(ngx_http_request_t* r) noexcept {
+  const location_options& o = options_of(r);
+  if (!compressible(r, o)) return next_filter(r);
+  r->gzip_vary = 1;
+  if (r != r->main || !client_accepts(r)) return next_filter(r);
+
+  auto* encoding = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
+  if (encoding == nullptr) return NGX_ERROR;
+  encoding->hash = 0;  // not sent unless we get to the end
+#if nginx_version >= 1023000
+  encoding->next = nullptr;
+#endif
+  ngx_str_set(&encoding->key, "Content-Encoding");
+  ngx_str_set(&encoding->value, "br");
+  if (request::create(r, o) == nullptr) {
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "brotli: out of memory, the response is sent uncompressed");
+    return next_filter(r);
+  }
+  r->gzip_tested = 1;
+  r->gzip_ok = 0;
+
+  encoding->hash = 1;
+  r->headers_out.content_encoding = encoding;
+
+  r->main_filter_need_in_memory = 1;
+  ngx_http_clear_content_length(r);
+  ngx_http_clear_accept_ranges(r);
+  ngx_http_weak_etag(r);
+  return next_filter(r);
+}
+
+}  // namespace
+
+void install_header_filter() noexcept {
+  next_filter = ngx_http_top_header_filter;
+  ngx_http_top_header_filter = filter;
+}
+
+}  // namespace brio::nginx

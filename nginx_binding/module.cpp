@@ -1,0 +1,45 @@
+// The module's table of contents: directives (options), the two filters and the variables.
+#include "module.hpp"
+
+#include "options.hpp"
+
+namespace brio::nginx {
+namespace {
+
+ngx_int_t install_filters(ngx_conf_t*) noexcept {
+  install_header_filter();
+  install_body_filter();
+  return NGX_OK;
+}
+
+ngx_http_module_t context = {
+    add_variables,            // preconfiguration
+    install_filters,          // postconfiguration
+    create_main_options,      // create main configuration
+    nullptr,                  // init main configuration
+    nullptr,                  // create server configuration
+    nullptr,                  // merge server configuration
+    create_location_options,  // create location configuration
+    merge_location_options,   // merge location configuration
+};
+
+}  // namespace
+}  // namespace brio::nginx
+
+extern "C" {
+
+ngx_module_t ngx_http_brio_module = {
+    NGX_MODULE_V1,
+    &brio::nginx::context,
+    brio::nginx::commands,
+    NGX_HTTP_MODULE,
+    nullptr,  // init master
+    nullptr,  // init module
+    nullptr,  // init process
+    nullptr,  // init thread
+    nullptr,  // exit thread
+    nullptr,  // exit process
+    nullptr,  // exit master
+    NGX_MODULE_V1_PADDING,
+};
+}

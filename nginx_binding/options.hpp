@@ -1,0 +1,40 @@
+// What the directives say: one of these for each http, server and location block.
+#pragma once
+
+#include "ngx.hpp"
+#include "thread_executor.hpp"
+
+namespace brio::nginx {
+
+/// Up to this level work on a short response is cheaper than the way to a thread and back.
+inline constexpr ngx_int_t cheap_level = 6;
+
+struct location_options {
+  ngx_flag_t enabled;
+  ngx_hash_t types;
+  ngx_array_t* types_keys;
+  ssize_t min_length;               ///< bytes; shorter responses of known length stay as they are
+  ngx_int_t level;                  ///< 0 to 11
+  ngx_int_t window_bits;            ///< 10 to 24
+  thread_executor* executor;        ///< nullptr: compress in the event loop
+  ngx_int_t tasks;                  ///< 1 to 64
+  ssize_t segment_size;             ///< bytes, 64k to 16m
+  ssize_t thread_pool_min_length;   ///< bytes
+};
+
+/// Kept once for the whole http block.
+struct main_options {
+  ngx_array_t executors;         ///< of thread_executor*, one for each pool named
+  bool warned_about_buffers;     ///< brotli_buffers has had its warning
+};
+
+/// The directives, for the module.
+extern ngx_command_t commands[];
+
+void* create_main_options(ngx_conf_t* cf) noexcept;
+void* create_location_options(ngx_conf_t* cf) noexcept;
+char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept;
+
+[[nodiscard]] const location_options& options_of(ngx_http_request_t* r) noexcept;
+
+}  // namespace brio::nginx

@@ -1,0 +1,38 @@
+#include "worker.hpp"
+
+#include <new>
+
+namespace brio::nginx {
+
+worker* worker::get() noexcept {
+  static worker* instance = nullptr;
+  if (instance == nullptr) {
+    void* place = ngx_alloc(sizeof(worker), ngx_cycle->log);
+    if (place != nullptr) instance = new (place) worker;
+  }
+  return instance;
+}
+
+worker::worker() noexcept {
+  idle_timer_.handler = on_timer;
+  idle_timer_.data = this;
+  idle_timer_.log = ngx_cycle->log;
+  idle_timer_.cancelable = 1;
+}
+
+void worker::response_ended() noexcept {
+  if (idle_timer_.timer_set) return;
+  steps_seen_ = engine_.counters.steps;
+  ngx_add_timer(&idle_timer_, idle_time);
+}
+
+void worker::on_timer(ngx_event_t* event) noexcept {
+  auto* self = static_cast<worker*>(event->data);
+  if (self->engine_.counters.steps == self->steps_seen_) {
+    self->engine_.trim();
+  } else {
+    self->response_ended();
+  }
+}
+
+}  // namespace brio::nginx
