@@ -10,9 +10,9 @@
 // something else: the waker tells when it is worth another look. Drop a chunk when its bytes are sent
 // and call take() again; the compressor waits while too many bytes are unsent.
 //
-// Bounds: a response takes two steps of input ahead of its encoder (128 or 512 KiB) and, where it is
-// cut in parts that run side by side, all of the parts that are not the last; unsent output stays
-// below `output_limit` by part, give or take a step's output.
+// Bounds: a response takes two steps of input before its encoder starts (a step is 64 or 256 KiB) and
+// four ahead of it then. Where it is cut in parts that run side by side it takes all of those that are
+// not the last. Output not sent stays below `output_limit` for each part, give or take that of a step.
 //
 // A response is whole or visibly broken: after failure() there is no more output, and what was given
 // out before is not a complete stream. The host must then end its connection in a way that shows.
@@ -246,8 +246,9 @@ class response<Encoder>::state final : public response_core {
  private:
   using piece = segment<Encoder>;
 
-  /// Steps of input taken ahead of the encoder.
-  static constexpr std::size_t steps_ahead = 2;
+  /// Steps of input taken ahead: until the encoder starts enough to decide the first one; then
+  /// enough that it has work when the loop is late by some of them.
+  [[nodiscard]] std::size_t steps_ahead() const noexcept { return begun() ? 4 : 2; }
 
   ~state() override {
     while (!segments_.empty()) close(segments_.front());
@@ -312,7 +313,7 @@ class response<Encoder>::state final : public response_core {
     if (options_.length && index_ + 1 < plan_.parts) {
       return static_cast<std::size_t>(plan_.end(index_) - bytes_in_);
     }
-    std::size_t ahead = steps_ahead * Encoder::step_size(options_.encoding);
+    std::size_t ahead = steps_ahead() * Encoder::step_size(options_.encoding);
     if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
       ahead = std::max(ahead, static_cast<std::size_t>(options_.cuts.segment_size));
     }

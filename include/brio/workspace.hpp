@@ -78,17 +78,20 @@ class workspace : public list_hook {
     free_if([](const piece& p) { return !p.leased; });
   }
 
-  /// The smallest free piece of at least `size` bytes and not more than a quarter above it.
+  /// The smallest free piece of at least `size` bytes and at most twice as many.
   [[nodiscard]] piece* fitting(std::size_t size) const noexcept {
     piece* best = nullptr;
     for (piece* p = pieces_; p != nullptr; p = p->next) {
-      if (p->in_use || p->size < size || p->size > size + size / 4) continue;
+      if (p->in_use || p->size < size || p->size / 2 > size) continue;
       if (best == nullptr || p->size < best->size) best = p;
     }
     return best;
   }
 
+  /// A new piece. Those that the current encoder has given back by now go first: an array that grows
+  /// by moving leaves them behind one after the other, each too small for what comes next.
   [[nodiscard]] piece* add(std::size_t size) noexcept {
+    free_if([](const piece& p) { return p.leased && !p.in_use; });
     void* place = allocate_memory(sizeof(piece) + size);
     if (place == nullptr) return nullptr;
     pieces_ = new (place) piece{pieces_, size, false, false};

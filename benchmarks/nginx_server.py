@@ -1,0 +1,267 @@
+"""An nginx of one's own on loopback, for measuring.
+
+It runs in the foreground from a temporary folder, on a free port, with everything it writes inside
+that folder, and takes nothing from an nginx that may be installed as a service.
+
+    with NginxServer(ServerConfig(root=folder, module="google", level=6)) as server:
+        fetch(server.url("/file.js"))
+        print(server.cpu_seconds(), server.peak_memory())
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+COMPRESSED_TYPES = "application/javascript application/json"
+POOL = "brio"
+READY_PATH = "/nginx-is-ready"
+
+
+class ServerError(Exception):
+    """nginx did not start, stop or behave; the text ends with its error log."""
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """What to serve and how.
+
+    module is "google", "gzip", "none", or the path of brio's module. pool_threads, tasks and
+    brotli_directives mean something to brio alone; without pool_threads it compresses in the event loop.
+    """
+
+    root: Path
+    module: str
+    level: int = 6
+    pool_threads: int = 0
+    tasks: int = 4
+    workers: int = 1
+    brotli_directives: str = ""
+    http_directives: str = ""
+
+    def load_module(self, modules_path: Path) -> str:
+        if self.module in ("gzip", "none"):
+            return ""
+        if self.module == "google":
+            return f"load_module {modules_path / 'ngx_http_brotli_filter_module.so'};"
+        return f"load_module {Path(self.module).resolve()};"
+
+    def thread_pool(self) -> str:
+        return f"thread_pool {POOL} threads={self.pool_threads};" if self.pool_threads else ""
+
+    def compression(self) -> str:
+        if self.module == "none":
+            return ""
+        if self.module == "gzip":
+            return f"gzip on; gzip_types {COMPRESSED_TYPES}; gzip_comp_level {self.level};"
+        directives = f"brotli on; brotli_types {COMPRESSED_TYPES}; brotli_comp_level {self.level};"
+        if self.module != "google":
+            pool = POOL if self.pool_threads else "off"
+            directives += f" brotli_thread_pool {pool}; brotli_parallel_tasks {self.tasks};"
+        return f"{directives} {self.brotli_directives}"
+
+    def text(self, folder: Path, port: int, modules_path: Path) -> str:
+        user = "user root;" if os.geteuid() == 0 else ""
+        return f"""\
+{self.load_module(modules_path)}
+{user}
+daemon off;
+worker_processes {self.workers};
+pid {folder}/nginx.pid;
+error_log {folder}/error.log notice;
+{self.thread_pool()}
+events {{ worker_connections 4096; }}
+http {{
+    types {{
+        application/javascript js;
+        application/json json;
+        text/plain txt;
+    }}
+    access_log {folder}/access.log;
+    client_body_temp_path {folder}/client_body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    keepalive_requests 1000000000;
+    {self.compression()}
+    {self.http_directives}
+    server {{
+        listen 127.0.0.1:{port};
+        root {self.root.resolve()};
+        location = {READY_PATH} {{
+            access_log off;
+            return 204;
+        }}
+    }}
+}}
+"""
+
+
+class NginxServer:
+    """A running nginx; a context manager that stops it and removes its folder."""
+
+    START_SECONDS = 10
+    STOP_SECONDS = 15
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.config = config
+        self.folder = Path(tempfile.mkdtemp(prefix="brio-nginx-"))
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._kill()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._stop()
+        finally:
+            self._kill()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def error_log(self) -> str:
+        log = self.folder / "error.log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
+    def problems(self) -> list[str]:
+        """What the error log has at level error and above."""
+        return [line for line in self.error_log().splitlines() if re.search(r"\[(error|crit|alert|emerg)\]", line)]
+
+    def workers(self) -> list[int]:
+        """Process ids of the workers."""
+        master = self._running().pid
+        return sorted(pid for pid, parent in _parents() if parent == master)
+
+    def cpu_seconds(self) -> float:
+        """Processor time of all workers so far, their threads included."""
+        return sum(_cpu_seconds(pid) for pid in self.workers())
+
+    def peak_memory(self) -> int:
+        """The largest peak of resident memory (VmHWM) among the workers, in bytes."""
+        return max(_peak_memory(pid) for pid in self.workers())
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            raise ServerError(self._with_log("nginx is not running"))
+        return self._process
+
+    def _start(self) -> None:
+        binary = _nginx()
+        configuration = self.folder / "nginx.conf"
+        configuration.write_text(self.config.text(self.folder, self.port, _modules_path(binary)))
+        log = self.folder / "error.log"
+        with (self.folder / "output").open("wb") as output:
+            self._process = subprocess.Popen(
+                [binary, "-p", self.folder, "-e", log, "-c", configuration],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + self.START_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None:
+                raise ServerError(self._with_log("nginx did not start"))
+            if time.monotonic() > deadline:
+                raise ServerError(self._with_log(f"nginx did not answer within {self.START_SECONDS} s"))
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(f"GET {READY_PATH} HTTP/1.0\r\n\r\n".encode())
+                return connection.recv(16).startswith(b"HTTP/1.1 204")
+        except OSError:
+            return False
+
+    def _stop(self) -> None:
+        process = self._running()
+        process.send_signal(signal.SIGQUIT)
+        try:
+            process.wait(self.STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            message = f"nginx did not shut down within {self.STOP_SECONDS} s"
+            raise ServerError(self._with_log(message)) from None
+        if process.returncode != 0:
+            raise ServerError(self._with_log(f"nginx ended with status {process.returncode}"))
+
+    def _kill(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            workers = self.workers()
+            self._process.kill()
+            self._process.wait()
+            for pid in workers:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _with_log(self, message: str) -> str:
+        lines = self.error_log().splitlines() or (self.folder / "output").read_text(errors="replace").splitlines()
+        return "\n    ".join([f"{message}; its error log ends:", *lines[-12:]])
+
+
+def _nginx() -> str:
+    binary = shutil.which("nginx", path=os.environ.get("PATH", "") + os.pathsep + "/usr/sbin")
+    if binary is None:
+        raise ServerError("nginx is not installed")
+    return binary
+
+
+def _modules_path(binary: str) -> Path:
+    answer = subprocess.run([binary, "-V"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r"--modules-path=(\S+)", answer)
+    if found is None:
+        raise ServerError(f"{binary} -V names no --modules-path")
+    return Path(found.group(1))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; the name before them may hold anything."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _parents() -> list[tuple[int, int]]:
+    pairs = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                pairs.append((int(entry.name), int(_stat_fields(int(entry.name))[1])))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return pairs
+
+
+def _cpu_seconds(pid: int) -> float:
+    user, system = _stat_fields(pid)[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_memory(pid: int) -> int:
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    if found is None:
+        raise ServerError(f"worker {pid} has ended")
+    return int(found.group(1)) * 1024
