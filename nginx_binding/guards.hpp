@@ -53,7 +53,7 @@ class buffered_guard {
   static constexpr ngx_msec_t tick = 200;  // milliseconds
 
   buffered_guard(ngx_connection_t* c, event_guard& timer) noexcept : connection_(c), timer_(timer) {
-    connection_->buffered |= buffered_bit;
+    renew();
     timer_.start_timer(tick);
   }
   buffered_guard(const buffered_guard&) = delete;
@@ -62,6 +62,9 @@ class buffered_guard {
     connection_->buffered &= 0xffU & ~buffered_bit;
     timer_.cancel();
   }
+
+  /// Sets the bit again, after another guard of the same connection has gone.
+  void renew() noexcept { connection_->buffered |= buffered_bit; }
 
  private:
   ngx_connection_t* connection_;

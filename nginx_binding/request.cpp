@@ -198,15 +198,11 @@ void request::go_on() noexcept {
   ngx_http_set_log_request(c->log, request_);
   if (orphaned()) {
     stop();
-  } else {
-    ngx_int_t result = NGX_OK;
-    if (output_.busy() || others_buffer(c)) result = filter(nullptr);
-    else result = failed_ || c->error ? NGX_ERROR : pump();
-    if (result == NGX_ERROR) {
-      c->error = 1;
-      // No filter's caller sees the error, so the connection's own handler must end the request.
-      if (failed_) c->close = 1;
-    }
+    if (request* heir = of(request_); heir != nullptr && heir->owed_) heir->owed_->renew();
+  } else if (filter(nullptr) == NGX_ERROR) {
+    c->error = 1;
+    // No caller sees the error here, so the connection's own handler must end the request.
+    if (failed_) c->close = 1;
   }
   // Last: whatever waited for us may go on, and may end the request, and us with it.
   c->write->handler(c->write);

@@ -280,6 +280,7 @@ class segment : public list_hook {
                       : (work_.input->flush ? operation::flush : operation::process);
       dirty_ = work_.op == operation::process;
       final_ = last;
+      if (!ending_ && input_.count() < 2) core_.touch();  // refill while the step runs
     }
     work_.complete = false;
     for (block_handle& b : work_.space) {
