@@ -65,6 +65,10 @@ class argument {
     return static_cast<unsigned>(integer(1, 10000, "a count from 1 to 10000"));
   }
 
+  [[nodiscard]] std::chrono::nanoseconds milliseconds(std::string_view allowed) const {
+    return std::chrono::nanoseconds{std::llround(number(0.01, 1e7, allowed) * 1e6)};
+  }
+
   [[nodiscard]] std::chrono::nanoseconds seconds(double least) const {
     const auto value =
         number(least, 86400,
@@ -102,6 +106,16 @@ inline void set_url(stream_options& stream, const argument& value) {
   if (!printable) value.refuse("a path of printable ASCII without spaces");
 }
 
+[[nodiscard]] inline backend backend_named(const argument& value) {
+  if (value.text() == "epoll") return backend::epoll;
+#ifdef BRIO_LOADGEN_URING
+  if (value.text() == "io_uring") return backend::io_uring;
+  value.refuse("epoll or io_uring");
+#else
+  value.refuse("epoll (this build has no liburing)");
+#endif
+}
+
 /// A stream as it was written: its pacing is settled once all of it is known.
 struct stream_draft {
   stream_options options;
@@ -109,6 +123,7 @@ struct stream_draft {
   std::optional<unsigned> burst;
   std::optional<std::chrono::nanoseconds> period;
   std::optional<unsigned> closed;
+  std::optional<std::chrono::nanoseconds> spread;
   std::optional<unsigned> connections;
 };
 
@@ -138,6 +153,9 @@ inline constexpr std::array option_table{
            "time after that for what is still open; then it counts as unfinished (10)",
            [](run_draft& run, const argument& value) { run.options.grace = value.seconds(0); },
            nullptr},
+    option{"--backend", "NAME", "epoll or io_uring (epoll)",
+           [](run_draft& run, const argument& value) { run.options.loop = backend_named(value); },
+           nullptr},
     option{"--stream", "NAME",
            "begins a stream; the options below belong to the stream before them",
            [](run_draft& run, const argument& value) {
@@ -164,12 +182,17 @@ inline constexpr std::array option_table{
            [](stream_draft& stream, const argument& value) { stream.burst = value.count(); }},
     option{"--period", "MS", "milliseconds from one burst to the next", nullptr,
            [](stream_draft& stream, const argument& value) {
-             const auto period = value.number(0.01, 1e7, "a number from 0.01 to 10000000");
-             stream.period = std::chrono::nanoseconds{std::llround(period * 1e6)};
+             stream.period = value.milliseconds("a number from 0.01 to 10000000");
            }},
     option{"--closed", "N", "closed loop: N connections, each asks again when it was answered",
            nullptr,
            [](stream_draft& stream, const argument& value) { stream.closed = value.count(); }},
+    option{"--spread", "MS",
+           "starts a burst, or a closed loop's connections, evenly over so many milliseconds",
+           nullptr,
+           [](stream_draft& stream, const argument& value) {
+             stream.spread = value.milliseconds("a number from 0.01 to 10000000");
+           }},
     option{"--connections", "N",
            "open loop: the most requests open at once (64, or twice the burst)", nullptr,
            [](stream_draft& stream, const argument& value) { stream.connections = value.count(); }},
@@ -193,6 +216,13 @@ inline constexpr std::array option_table{
         [](stream_draft& stream, const argument& value) {
           stream.options.abort_after = value.integer(0, UINT32_MAX, "a count from 0 to 4294967295");
         }},
+    option{"--first-content", "BYTES",
+           "also measures when so many bytes of content had come, br and gzip being decoded",
+           nullptr,
+           [](stream_draft& stream, const argument& value) {
+             stream.options.first_content =
+                 value.integer(1, UINT32_MAX, "a count from 1 to 4294967295");
+           }},
     option{"--read-rate", "BYTES",
            "reads only so many bytes a second, through a small receive buffer", nullptr,
            [](stream_draft& stream, const argument& value) {
@@ -215,8 +245,12 @@ inline stream_options settled(stream_draft draft) {
   if (draft.closed && draft.connections)
     refuse("takes its connections from --closed, not from --connections");
 
-  const unsigned burst = draft.burst.value_or(1);
-  if (!draft.closed) stream.pace = {burst, draft.interval ? *draft.interval : *draft.period};
+  if (draft.interval && draft.spread)
+    refuse("takes --spread with --burst or --closed: a --rate is spread as it is");
+
+  const unsigned burst = draft.burst.value_or(draft.closed.value_or(1));
+  stream.pace = {burst, draft.interval.value_or(draft.period.value_or(std::chrono::nanoseconds{0})),
+                 draft.spread.value_or(std::chrono::nanoseconds{0})};
   stream.connections =
       draft.closed ? *draft.closed : draft.connections.value_or(draft.burst ? 2 * burst : 64);
   return stream;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@
 #include <brio/async/task.hpp>
 
 #include "body_store.hpp"
+#include "content_decoder.hpp"
 #include "options.hpp"
 #include "response_reader.hpp"
 #include "schedule.hpp"
@@ -93,6 +95,9 @@ class connection {
     std::uint64_t body_bytes = 0;
     clock::time_point first_byte{};
     clock::time_point last_byte{};
+    std::optional<clock::time_point> first_content;
+    std::unique_ptr<content_decoder> decoder;
+    bool undecodable = false;
   };
 
   /// One request and its response, over the open connection or a new one.
@@ -143,11 +148,22 @@ class connection {
     response_.last_byte = clock::now();
     if (response_.received == 0) response_.first_byte = response_.last_byte;
     response_.received += static_cast<std::uint64_t>(got);
-    return response_.reader.feed({buffer_.data(), static_cast<std::size_t>(got)},
-                                 [this](std::string_view piece) {
-                                   response_.body_bytes += piece.size();
-                                   if (stream_.keeps_bodies()) body_ += piece;
-                                 });
+    const auto progress = response_.reader.feed(
+        {buffer_.data(), static_cast<std::size_t>(got)}, [this](std::string_view piece) {
+          response_.body_bytes += piece.size();
+          if (stream_.keeps_bodies()) body_ += piece;
+          if (stream_.options().first_content && !response_.first_content) decode(piece);
+        });
+    return response_.undecodable ? response_reader::progress::malformed : progress;
+  }
+
+  /// Decoding ends where the content asked for is there: the rest would only cost the generator time.
+  void decode(std::string_view piece) {
+    if (!response_.decoder)
+      response_.decoder = std::make_unique<content_decoder>(response_.reader.coding());
+    if (!response_.decoder->feed(piece)) response_.undecodable = true;
+    if (response_.decoder->decoded() >= *stream_.options().first_content)
+      response_.first_content = response_.last_byte;
   }
 
   void record(outcome ending, clock::time_point intended) {
@@ -157,6 +173,9 @@ class connection {
     if (ending != outcome::complete) return;
     measured.latency.record(response_.last_byte - intended);
     measured.first_byte.record(response_.first_byte - intended);
+    if (stream_.options().first_content)
+      measured.first_content.record(response_.first_content.value_or(response_.last_byte) -
+                                    intended);
     measured.received += response_.received;
     measured.count_body(response_.body_bytes);
     if (stream_.keeps_bodies()) stream_.bodies.add(body_);

@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -22,35 +21,16 @@
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <queue>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
+#include "descriptor.hpp"
 #include "schedule.hpp"
+#include "timers.hpp"
 
 namespace brio::loadgen {
-
-/// A file descriptor that is closed with its owner.
-class descriptor {
- public:
-  /// Takes what a system call gave; throws `std::system_error` naming `what` if that is negative.
-  descriptor(int number, const char* what) : number_(number) {
-    if (number_ < 0) throw std::system_error(errno, std::system_category(), what);
-  }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor() { ::close(number_); }
-
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
 
 class epoll_loop {
  public:
@@ -60,27 +40,16 @@ class epoll_loop {
 
   epoll_loop() { watch(timerfd_.number(), nullptr); }
 
-  /// Resumes the awaiting coroutine at `when` (in order of asking where times are equal), or goes on at
-  /// once if that is past.
+  /// Resumes the awaiting coroutine at `when`, or goes on at once if that is past.
   [[nodiscard]] auto sleep_until(clock::time_point when) noexcept {
-    struct sleep {
-      epoll_loop& loop;
-      clock::time_point when;
-
-      bool await_ready() const noexcept { return clock::now() >= when; }
-      void await_suspend(std::coroutine_handle<> waiting) {
-        loop.timers_.push({when, loop.timers_asked_++, waiting});
-      }
-      void await_resume() const noexcept {}
-    };
-    return sleep{*this, when};
+    return timers_.sleep_until(when);
   }
 
   /// Serves events until `finished()` or the deadline, whichever is first.
   template <std::predicate Finished>
   void run(Finished finished, clock::time_point deadline) {
     while (!finished() && clock::now() < deadline) {
-      arm(timers_.empty() ? deadline : std::min(deadline, timers_.top().when));
+      arm(std::min(deadline, timers_.next()));
       std::array<epoll_event, 128> events;
       const auto count =
           ::epoll_wait(epoll_.number(), events.data(), static_cast<int>(events.size()), -1);
@@ -90,7 +59,7 @@ class epoll_loop {
         auto* operations = static_cast<pending*>(events[static_cast<std::size_t>(index)].data.ptr);
         if (operations != nullptr) operations->progress();
       }
-      run_timers();
+      timers_.run_due();
     }
   }
 
@@ -114,16 +83,6 @@ class epoll_loop {
     }
   };
 
-  struct timer {
-    clock::time_point when;
-    std::uint64_t order;
-    std::coroutine_handle<> waiting;
-
-    bool operator>(const timer& other) const noexcept {
-      return when != other.when ? when > other.when : order > other.order;
-    }
-  };
-
   void watch(int number, pending* operations) {
     epoll_event interest{};
     interest.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -144,19 +103,10 @@ class epoll_loop {
     ::timerfd_settime(timerfd_.number(), TFD_TIMER_ABSTIME, &setting, nullptr);
   }
 
-  void run_timers() {
-    while (!timers_.empty() && timers_.top().when <= clock::now()) {
-      const auto waiting = timers_.top().waiting;
-      timers_.pop();
-      waiting.resume();
-    }
-  }
-
   descriptor epoll_{::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"};
   descriptor timerfd_{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), "timerfd_create"};
   clock::time_point armed_{};
-  std::priority_queue<timer, std::vector<timer>, std::greater<>> timers_;
-  std::uint64_t timers_asked_ = 0;
+  timers timers_;
 };
 
 /// A TCP connection to be. Counts and errors come back as values: bytes moved, or -errno.

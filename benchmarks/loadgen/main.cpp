@@ -18,6 +18,9 @@
 #include "epoll_loop.hpp"
 #include "realtime.hpp"
 #include "report.hpp"
+#ifdef BRIO_LOADGEN_URING
+#include "uring_loop.hpp"
+#endif
 
 namespace {
 
@@ -82,6 +85,13 @@ class run {
   std::vector<brio::task<>> tasks_;
 };
 
+template <class Loop>
+void measure(const run_options& options, std::string_view priority) {
+  run<Loop> load(options);
+  load.serve();
+  load.report(std::cout, priority);
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -94,9 +104,15 @@ int main(int count, char** values) {
     }
     const auto options = parse(arguments);
     const auto priority = take_realtime_priority();
-    run<epoll_loop> load(options);
-    load.serve();
-    load.report(std::cout, priority);
+#ifdef BRIO_LOADGEN_URING
+    if (options.loop == backend::io_uring) {
+      measure<uring_loop>(options, priority);
+    } else {
+      measure<epoll_loop>(options, priority);
+    }
+#else
+    measure<epoll_loop>(options, priority);
+#endif
     return std::cout.flush() ? 0 : 1;
   } catch (const usage_error& refused) {
     std::cerr << "brio-loadgen: " << refused.what() << '\n';

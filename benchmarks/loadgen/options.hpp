@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -26,12 +27,17 @@ struct stream_options {
   std::filesystem::path bodies;            ///< empty: bodies are counted and forgotten
   std::optional<std::size_t> abort_after;  ///< reset the connection after so many response bytes
   std::optional<std::size_t> read_rate;    ///< bytes per second a slow reader takes
+  std::optional<std::uint64_t> first_content;  ///< when so many decoded bytes had come is measured
 };
+
+/// What the event loop is made of.
+enum class backend { epoll, io_uring };
 
 struct run_options {
   std::chrono::nanoseconds duration = std::chrono::seconds{10};
   std::chrono::nanoseconds warmup = std::chrono::seconds{1};
   std::chrono::nanoseconds grace = std::chrono::seconds{10};
+  backend loop = backend::epoll;
   std::vector<stream_options> streams;
 };
 

@@ -80,6 +80,10 @@ inline void write_stream(std::ostream& out, const stream& finished) {
   detail::write_times(out, "latency_ms", measured.latency);
   out << ",\n";
   detail::write_times(out, "first_byte_ms", measured.first_byte);
+  if (finished.options().first_content) {
+    out << ",\n";
+    detail::write_times(out, "first_content_ms", measured.first_content);
+  }
   if (finished.keeps_bodies()) detail::write_bodies(out, finished);
   out << "\n    }";
 }

@@ -2,7 +2,7 @@
 // Content-Length, by chunks, or by the end of the connection.
 //
 // Bytes are pushed in, whatever their boundaries; body bytes go to a sink, without framing. It reads
-// no sockets, keeps no body, and does not decode content codings. Lines may end in a bare LF; a line
+// no sockets, keeps no body, and names the content coding without decoding it. Lines may end in a bare LF; a line
 // longer than 64 KiB is malformed.
 #pragma once
 
@@ -27,6 +27,9 @@ namespace brio::loadgen {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(),
                     [lower](char a, char b) { return lower(a) == lower(b); });
 }
+
+/// What the header says of the body's coding (RFC 9110, 8.4).
+enum class content_coding { identity, brotli, gzip, unknown };
 
 class response_reader {
  public:
@@ -60,6 +63,9 @@ class response_reader {
   }
 
   [[nodiscard]] int status() const noexcept { return status_; }
+
+  /// Known once the first byte of the body is.
+  [[nodiscard]] content_coding coding() const noexcept { return coding_; }
 
   /// Whether another request may follow on this connection once the response is complete.
   [[nodiscard]] bool keeps_connection() const noexcept { return keeps_connection_; }
@@ -145,6 +151,8 @@ class response_reader {
     } else if (same_ignoring_case(name, "transfer-encoding")) {
       if (!same_ignoring_case(value, "chunked")) return state::broken;
       chunked_ = true;
+    } else if (same_ignoring_case(name, "content-encoding")) {
+      coding_ = coding_named(value);
     } else if (same_ignoring_case(name, "connection")) {
       if (same_ignoring_case(value, "close")) keeps_connection_ = false;
       if (same_ignoring_case(value, "keep-alive")) keeps_connection_ = true;
@@ -171,6 +179,12 @@ class response_reader {
     return left_ == 0 ? state::trailer : state::chunk;
   }
 
+  static content_coding coding_named(std::string_view value) noexcept {
+    if (same_ignoring_case(value, "br")) return content_coding::brotli;
+    if (same_ignoring_case(value, "gzip")) return content_coding::gzip;
+    return content_coding::unknown;
+  }
+
   static std::optional<std::uint64_t> number(std::string_view text, int base) noexcept {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -189,6 +203,7 @@ class response_reader {
   int status_ = 0;
   bool keeps_connection_ = true;
   bool chunked_ = false;
+  content_coding coding_ = content_coding::identity;
   std::optional<std::uint64_t> length_;
   std::uint64_t left_ = 0;
 };

@@ -17,7 +17,7 @@ enum class outcome : std::uint8_t {
   complete,    ///< a whole response with a status from 200 to 399
   aborted,     ///< reset by us, as the stream's options asked
   connect,     ///< no connection
-  broken,      ///< the connection ended early, or what came is not HTTP/1.1
+  broken,      ///< the connection ended early, or what came is not HTTP/1.1 or not its coding
   status,      ///< a whole response with a status of 400 or more
   unfinished,  ///< still open, or not even sent, when the time after the end was over
 };
@@ -29,6 +29,7 @@ struct statistics {
   std::array<std::uint64_t, outcome_names.size()> outcomes{};
   histogram latency;           ///< intended start to last byte, complete responses
   histogram first_byte;        ///< intended start to first byte, complete responses
+  histogram first_content;     ///< intended start to so much decoded content as the options name
   std::uint64_t received = 0;  ///< bytes of complete responses, headers and framing included
   std::uint64_t smallest_body = UINT64_MAX;
   std::uint64_t largest_body = 0;
