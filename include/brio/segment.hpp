@@ -66,8 +66,6 @@ class segment : public list_hook {
   void flush() noexcept {
     if (!input_.empty()) {
       input_.back().flush = true;
-    } else if (dirty_) {
-      if (add_empty(input_)) input_.back().flush = true;
     } else if (!working()) {
       if (add_empty(output_)) output_.back().flush = true;
     }
@@ -100,7 +98,7 @@ class segment : public list_hook {
   [[nodiscard]] bool done() const noexcept { return done_; }
   /// True when nothing is left to do or to take; more input may still come.
   [[nodiscard]] bool at_rest() const noexcept {
-    return input_.empty() && output_.empty() && !working() && !dirty_;
+    return input_.empty() && output_.empty() && !working();
   }
 
   /// Lets the coroutine go on if there is something that it can do now.
@@ -278,7 +276,6 @@ class segment : public list_hook {
       work_.consumed = 0;
       work_.op = last ? *ending_
                       : (work_.input->flush ? operation::flush : operation::process);
-      dirty_ = work_.op == operation::process;
       final_ = last;
       if (!ending_ && input_.count() < 2) core_.touch();  // refill while the step runs
     }
@@ -327,9 +324,9 @@ class segment : public list_hook {
     core_.touch();
     if (!work_.complete) return;
 
+    const bool marked = work_.op == operation::finish || work_.input->flush;
     work_.input.reset();
-    const bool cut = final_ && work_.op == operation::flush;
-    if (work_.op != operation::process && !cut) {
+    if (marked) {
       if (!produced && !add_empty(output_)) return;
       output_.back().flush = work_.op == operation::flush;
       output_.back().last = work_.op == operation::finish;
@@ -371,7 +368,6 @@ class segment : public list_hook {
   block_queue output_;
   std::size_t output_bytes_ = 0;
 
-  bool dirty_ = false;       // input has been processed that no flush has followed
   bool final_ = false;       // the step under way is the last one
   bool delivering_ = false;  // its output goes to the host now
   bool started_ = false;
