@@ -88,6 +88,15 @@ def json_slice(size: int) -> Path:
     return target
 
 
+def beginning(source: Source, size: int) -> Path:
+    """The first `size` bytes of a file, under a name of the same ending."""
+    whole = fetch(source)
+    target = CACHE / f"{whole.stem}-{size}{whole.suffix}"
+    if not target.exists():
+        _write(target, whole.read_bytes()[:size])
+    return target
+
+
 def decode_sha256(files: list[Path]) -> list[str]:
     """What npm's pure JavaScript decoder makes of each Brotli file: its SHA-256, or "error: ..."."""
     answer = subprocess.run(

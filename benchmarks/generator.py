@@ -34,9 +34,11 @@ class Stream:
         return [str(word) for word in words]
 
 
-def run(generator: Path, streams: list[Stream], *, duration: float, warmup: float = 1.0) -> dict[str, dict[str, Any]]:
+def run(
+    generator: Path, streams: list[Stream], *, duration: float, warmup: float = 1.0, grace: float = 10.0
+) -> dict[str, dict[str, Any]]:
     """The report of each stream by name. Raises LoadError if any request failed."""
-    command = [str(generator), "--duration", str(duration), "--warmup", str(warmup)]
+    command = [str(generator), "--duration", str(duration), "--warmup", str(warmup), "--grace", str(grace)]
     for stream in streams:
         command += stream.arguments()
     answer = subprocess.run(command, capture_output=True, text=True)

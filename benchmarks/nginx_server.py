@@ -5,7 +5,7 @@ that folder, and takes nothing from an nginx that may be installed as a service.
 
     with NginxServer(ServerConfig(root=folder, module="google", level=6)) as server:
         fetch(server.url("/file.js"))
-        print(server.cpu_seconds(), server.peak_memory())
+        print(server.cpu_time(), server.peak_memory())
 """
 
 from __future__ import annotations
@@ -38,11 +38,17 @@ class ServerConfig:
 
     module is "google", "gzip", "none", or the path of brio's module. pool_threads, tasks and
     brotli_directives mean something to brio alone; without pool_threads it compresses in the event loop.
+    With levels, /N/FILE is FILE at level N for each of them.
+
+    The worker accepts all connections that wait, not one a turn of its loop, which is nginx's default: a
+    worker that compresses in each turn would take seconds to accept a generator's connections, and the
+    latencies would tell of little else.
     """
 
     root: Path
     module: str
     level: int = 6
+    levels: tuple[int, ...] = ()
     pool_threads: int = 0
     tasks: int = 4
     workers: int = 1
@@ -70,6 +76,11 @@ class ServerConfig:
             directives += f" brotli_thread_pool {pool}; brotli_parallel_tasks {self.tasks};"
         return f"{directives} {self.brotli_directives}"
 
+    def locations(self) -> str:
+        directive = "gzip_comp_level" if self.module == "gzip" else "brotli_comp_level"
+        texts = (f"location /{n}/ {{ alias {self.root.resolve()}/; {directive} {n}; }}" for n in self.levels)
+        return "\n        ".join(texts)
+
     def text(self, folder: Path, port: int, modules_path: Path) -> str:
         user = "user root;" if os.geteuid() == 0 else ""
         return f"""\
@@ -80,7 +91,7 @@ worker_processes {self.workers};
 pid {folder}/nginx.pid;
 error_log {folder}/error.log notice;
 {self.thread_pool()}
-events {{ worker_connections 4096; }}
+events {{ worker_connections 4096; multi_accept on; }}
 http {{
     types {{
         application/javascript js;
@@ -103,9 +114,25 @@ http {{
             access_log off;
             return 204;
         }}
+        {self.locations()}
     }}
 }}
 """
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Processor time in seconds: the workers' event loops, and all other threads of theirs."""
+
+    event_loop: float
+    threads: float
+
+    def __sub__(self, earlier: CpuTime) -> CpuTime:
+        return CpuTime(self.event_loop - earlier.event_loop, self.threads - earlier.threads)
+
+    @property
+    def total(self) -> float:
+        return self.event_loop + self.threads
 
 
 class NginxServer:
@@ -150,9 +177,12 @@ class NginxServer:
         master = self._running().pid
         return sorted(pid for pid, parent in _parents() if parent == master)
 
-    def cpu_seconds(self) -> float:
-        """Processor time of all workers so far, their threads included."""
-        return sum(_cpu_seconds(pid) for pid in self.workers())
+    def cpu_time(self) -> CpuTime:
+        """Processor time of all workers so far."""
+        workers = self.workers()
+        event_loops = sum(_cpu_seconds(pid, pid) for pid in workers)
+        everything = sum(_cpu_seconds(pid, thread) for pid in workers for thread in _threads(pid))
+        return CpuTime(event_loops, everything - event_loops)
 
     def peak_memory(self) -> int:
         """The largest peak of resident memory (VmHWM) among the workers, in bytes."""
@@ -255,9 +285,13 @@ def _parents() -> list[tuple[int, int]]:
     return pairs
 
 
-def _cpu_seconds(pid: int) -> float:
-    user, system = _stat_fields(pid)[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+def _threads(pid: int) -> list[int]:
+    return [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
+
+
+def _cpu_seconds(pid: int, thread: int) -> float:
+    """From schedstat, whose first field counts nanoseconds; /proc/PID/stat has hundredths of a second."""
+    return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _peak_memory(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""The load generator against servers that behave in known ways.
+"""The load generator against servers that behave in known ways, on each of its back ends.
 
 BRIO_LOADGEN names the program; without it the release build's is taken. No test asserts an absolute
 time: latencies are compared with one another.
@@ -6,6 +6,7 @@ time: latencies are compared with one another.
 
 from __future__ import annotations
 
+import gzip
 import json
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ GENERATOR = Path(
     or Path(__file__).resolve().parent.parent / "build" / "release" / "benchmarks" / "brio-loadgen"
 )
 BODY = bytes(range(256)) * 400
+GZIPPED = gzip.compress(BODY, 1)
 STALL_SECONDS = 0.2
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -40,6 +42,8 @@ ANSWERS = {
     "/cut-chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nsmall\r\n",
     "/surplus": HEAD + b"Content-Length: 5\r\n\r\nsmall and more",
     "/no-http": b"220 ready\r\n",
+    "/gzip": HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(GZIPPED), GZIPPED),
+    "/no-gzip": HEAD + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nsmall",
     "/missing": b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
 }
 ENDS_CONNECTION = {"/until-close", "/last", "/cut", "/cut-chunks", "/no-http"}
@@ -127,14 +131,25 @@ def stalling_server() -> Iterator[str]:
     yield from running(stalls=True)
 
 
-def generate(*arguments: object) -> subprocess.CompletedProcess[str]:
+BACKEND = {"name": "epoll"}
+
+
+@pytest.fixture(params=["epoll", "io_uring"], autouse=True)
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if not GENERATOR.exists():
         pytest.skip(f"{GENERATOR} is not built")
+    if "no liburing" in generate("--backend", request.param).stderr:
+        pytest.skip("the generator was built without liburing")
+    monkeypatch.setitem(BACKEND, "name", request.param)
+    return request.param
+
+
+def generate(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([GENERATOR, *map(str, arguments)], capture_output=True, text=True, timeout=60)
 
 
 def measure(*arguments: object) -> list[dict[str, Any]]:
-    answer = generate(*arguments)
+    answer = generate("--backend", BACKEND["name"], *arguments)
     assert answer.returncode == 0, answer.stderr
     return json.loads(answer.stdout)["streams"]
 
@@ -164,6 +179,50 @@ def test_an_open_loop_sends_exactly_its_rate_and_its_bursts(server: str) -> None
     steady, bursts = measure("--duration", 1, "--warmup", 0.2, *rate, *burst)
     assert steady["requests"] == 250
     assert bursts["requests"] == 5 * 10
+
+
+def test_the_report_names_the_back_end(server: str, backend: str) -> None:
+    stream = ("--stream", "one", "--url", f"{server}/small", "--rate", 50)
+    answer = generate("--backend", backend, "--duration", 0.1, "--warmup", 0, *stream)
+    assert json.loads(answer.stdout)["backend"] == backend
+
+
+def test_a_spread_burst_does_not_queue_behind_itself(server: str) -> None:
+    burst = ("--url", f"{server}/counted", "--burst", 40, "--period", 400)
+    (in_phase,) = measure("--duration", 1.2, "--warmup", 0.4, "--stream", "phase", *burst)
+    (spread,) = measure("--duration", 1.2, "--warmup", 0.4, "--stream", "spread", *burst, "--spread", 400)
+    assert in_phase["requests"] == spread["requests"] == 120
+    assert spread["latency_ms"]["p50"] < 0.5 * in_phase["latency_ms"]["p50"]
+
+
+def test_the_connections_of_a_closed_loop_start_spread_over_the_time_given(server: str) -> None:
+    stream = ("--stream", "spread", "--url", f"{server}/last", "--closed", 10, "--spread", 2000)
+    (spread,) = measure("--duration", 0.5, "--warmup", 0, *stream)
+    (in_phase,) = measure("--duration", 0.5, "--warmup", 0, *stream[:-2])
+    assert 0 < spread["requests"] < 0.8 * in_phase["requests"]
+
+
+@pytest.mark.parametrize("path", ["/counted", "/gzip"])
+def test_first_content_comes_between_first_and_last_byte(server: str, path: str) -> None:
+    stream = ("--stream", "slow", "--url", server + path, "--rate", 5, "--read-rate", 50_000)
+    (early,) = measure("--duration", 0.2, "--warmup", 0, *stream, "--first-content", len(BODY) // 4)
+    first, content, last = (early[time]["p50"] for time in ("first_byte_ms", "first_content_ms", "latency_ms"))
+    assert first <= content <= last
+    if path == "/counted":
+        assert 0.1 < content / last < 0.5
+
+
+def test_first_content_that_never_comes_counts_as_the_last_byte(server: str) -> None:
+    stream = ("--stream", "short", "--url", f"{server}/small", "--rate", 50, "--first-content", 1000)
+    (short,) = measure("--duration", 0.2, "--warmup", 0, *stream)
+    assert short["requests"] == 10
+    assert short["first_content_ms"] == short["latency_ms"]
+
+
+def test_content_that_is_not_what_its_coding_says_is_broken(server: str) -> None:
+    stream = ("--stream", "bad", "--url", f"{server}/no-gzip", "--rate", 50, "--first-content", 1)
+    (bad,) = measure("--duration", 0.2, "--warmup", 0, *stream)
+    assert bad["errors"]["total"] == bad["errors"]["broken"] == 10
 
 
 @pytest.mark.parametrize("path", ["/counted", "/chunked", "/until-close"])
@@ -243,6 +302,8 @@ def test_a_slow_reader_takes_the_longer_the_slower_it_reads(server: str) -> None
         (["--stream", "a", "--url", "http://127.0.0.1:80/"], "stream a needs exactly one of"),
         (["--stream", "a", "--url", "http://127.0.0.1:80/", "--rate", "9", "--closed", "9"], "exactly one of"),
         (["--stream", "a", "--url", "http://127.0.0.1:80/", "--burst", "9"], "--period"),
+        (["--stream", "a", "--url", "http://127.0.0.1:80/", "--rate", "9", "--spread", "9"], "--spread"),
+        (["--backend", "kqueue"], '"kqueue" is not allowed; epoll'),
     ],
 )
 def test_a_bad_argument_is_refused_by_name_with_what_is_allowed(arguments: list[str], named: str) -> None:
@@ -255,5 +316,5 @@ def test_a_bad_argument_is_refused_by_name_with_what_is_allowed(arguments: list[
 def test_help_names_every_option() -> None:
     answer = generate("--help")
     assert answer.returncode == 0
-    for option in ("--stream", "--url", "--rate", "--burst", "--closed", "--bodies", "--read-rate"):
+    for option in ("--backend", "--stream", "--url", "--rate", "--burst", "--closed", "--bodies", "--read-rate"):
         assert option in answer.stdout
