@@ -13,17 +13,17 @@ extern ngx_module_t ngx_http_brio_module;
 
 #pragma GCC visibility push(default)
 
-ngx_module_t *ngx_modules[] = {
+ngx_module_t* ngx_modules[] = {
     &ngx_http_brio_module,
     NULL,
 };
 
-char *ngx_module_names[] = {
+char* ngx_module_names[] = {
     "ngx_http_brio_module",
     NULL,
 };
 
-char *ngx_module_order[] = {
+char* ngx_module_order[] = {
     "ngx_http_brio_module",
     "ngx_pagespeed",
     "ngx_http_postpone_filter_module",

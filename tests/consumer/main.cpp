@@ -1,0 +1,5 @@
+#include <brio/brio.hpp>
+
+int other();
+
+int main() { return other(); }

@@ -1,0 +1,3 @@
+#include <brio/brio.hpp>
+
+int other() { return 0; }

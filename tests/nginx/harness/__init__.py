@@ -1,0 +1,1 @@
+"""What the functional tests stand on: a real nginx, upstreams that misbehave, strict clients."""
