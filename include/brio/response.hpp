@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -261,18 +262,26 @@ class response<Encoder>::state final : public response_core {
 
   [[nodiscard]] piece* first() noexcept { return segments_.empty() ? nullptr : &segments_.front(); }
 
-  /// The segment that the next byte belongs to, or nullptr after a failure.
+  /// The segment that the next byte belongs to, or nullptr when it must wait, or after a failure.
   [[nodiscard]] piece* to_fill() noexcept {
     if (segments_.empty()) return open();
     piece& last = segments_.back();
-    const bool cut = options_.length
-                         ? bytes_in_ == plan_.end(index_) && index_ + 1 < plan_.parts
-                         : cut_here(last.backlog(), options_.cuts, live(), idle());
-    if (!cut) return &last;
+    if (!ends_here(last)) return &last;
+    if (live_ >= together()) return nullptr;
     last.end(operation::flush);
     last.kick();
     ++index_;
     return open();
+  }
+
+  [[nodiscard]] bool ends_here(const piece& last) noexcept {
+    if (options_.length) return index_ + 1 < plan_.parts && bytes_in_ == plan_.end(index_);
+    return cut_here(last.accepted(), last.backlog(), options_.cuts, live_, idle());
+  }
+
+  /// How many segments may be under way at a time.
+  [[nodiscard]] std::uint64_t together() const noexcept {
+    return options_.length ? plan_.together : options_.cuts.tasks;
   }
 
   [[nodiscard]] piece* open() noexcept {
@@ -289,10 +298,12 @@ class response<Encoder>::state final : public response_core {
     const segment_start start{bytes_in_, options_.length, 0};
     auto* opened = new (place) piece(*this, options_.encoding, start, expected);
     segments_.push_back(*opened);
+    ++live_;
     return opened;
   }
 
   void close(piece& s) noexcept {
+    --live_;
     s.~piece();
     free_memory(&s, sizeof(piece));
   }
@@ -302,22 +313,20 @@ class response<Encoder>::state final : public response_core {
     return executor().runs_inline() ? 0 : shared().jobs.idle();
   }
 
-  [[nodiscard]] unsigned live() noexcept {
-    unsigned count = 0;
-    for (piece* s = first(); s != nullptr; s = segments_.after(*s)) count += s->done() ? 0 : 1;
-    return count;
-  }
-
   /// Input that `filling`, the last segment, takes now.
   [[nodiscard]] std::size_t room(const piece& filling) noexcept {
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t ahead = steps_ahead() * Encoder::step_size(options_.encoding);
     if (options_.length && index_ + 1 < plan_.parts) {
-      return static_cast<std::size_t>(plan_.end(index_) - bytes_in_);
+      most = plan_.end(index_) - bytes_in_;
+      if (plan_.together > 1) return static_cast<std::size_t>(most);
+    } else if (!options_.length && options_.cuts.fixed) {
+      most = options_.cuts.segment_size - filling.accepted();
+    } else if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
+      ahead = std::max(ahead, options_.cuts.segment_size);
     }
-    std::size_t ahead = steps_ahead() * Encoder::step_size(options_.encoding);
-    if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
-      ahead = std::max(ahead, static_cast<std::size_t>(options_.cuts.segment_size));
-    }
-    return ahead - std::min(ahead, filling.backlog());
+    return static_cast<std::size_t>(
+        std::min(most, ahead - std::min<std::uint64_t>(ahead, filling.backlog())));
   }
 
   const options options_;
@@ -326,7 +335,8 @@ class response<Encoder>::state final : public response_core {
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
   bool complete_ = false;
-  intrusive_list<piece> segments_;
+  intrusive_list<piece> segments_;  // in order; the first one delivers, the last one fills
+  unsigned live_ = 0;               // how many those are
 };
 
 }  // namespace brio
