@@ -10,7 +10,7 @@
 // something else: the waker tells when it is worth another look. Drop a chunk when its bytes are sent
 // and call take() again; the compressor waits while too many bytes are unsent.
 //
-// Bounds: a response takes two steps of input before its encoder starts (a step is 64 or 256 KiB) and
+// Bounds: a response takes one step of input before its encoder starts (a step is 64 or 256 KiB) and
 // four ahead of it then. Where it is cut in parts that run side by side it takes all of those that are
 // not the last. Output not sent stays below `output_limit` for each part, give or take that of a step.
 //
@@ -97,13 +97,22 @@ class [[nodiscard]] response {
   /// An empty response: only assignment and the test for emptiness are allowed on it.
   response() noexcept = default;
 
-  /// A new response, or an empty one when there is no memory. The engine and the executor must
-  /// outlive it and every step it has started.
-  static response create(engine& shared, executor_ref executor, waker host,
-                         const options& o) noexcept {
+  /// A new response, or an empty one; `why` then says whether there is no memory or the engine's limit
+  /// is reached, and the host should send the body as it is. The engine and the executor must outlive
+  /// the response and every step it has started.
+  static response create(engine& shared, executor_ref executor, waker host, const options& o,
+                         error* why = nullptr) noexcept {
     const fault_scope scope(o.faults);
-    void* place = allocate_memory(sizeof(state));
-    return response{place == nullptr ? nullptr : new (place) state(shared, executor, host, o)};
+    const std::size_t step = Encoder::step_size(o.encoding);
+    reservation promised = shared.memory_budget.reserve(
+        static_cast<std::size_t>(std::min<std::uint64_t>(step, o.length.value_or(step))),
+        Encoder::memory(o.encoding, o.length.value_or(std::numeric_limits<std::uint64_t>::max())));
+    void* place = promised ? allocate_memory(sizeof(state)) : nullptr;
+    if (place == nullptr) {
+      if (why != nullptr) *why = promised ? error::out_of_memory : error::over_limit;
+      return {};
+    }
+    return response{new (place) state(shared, executor, host, o, std::move(promised))};
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
@@ -174,8 +183,11 @@ class [[nodiscard]] response {
 template <encoder Encoder>
 class response<Encoder>::state final : public response_core {
  public:
-  state(engine& shared, executor_ref executor, waker host, const options& o) noexcept
-      : response_core(shared, executor, host, o.output_limit, o.faults), options_(o) {}
+  state(engine& shared, executor_ref executor, waker host, const options& o,
+        reservation promised) noexcept
+      : response_core(shared, executor, host, o.output_limit, o.faults),
+        options_(o),
+        promised_(std::move(promised)) {}
 
   std::size_t write(std::span<const std::byte> bytes) noexcept {
     std::size_t taken = 0;
@@ -247,9 +259,12 @@ class response<Encoder>::state final : public response_core {
  private:
   using piece = segment<Encoder>;
 
-  /// Steps of input taken ahead: until the encoder starts enough to decide the first one; then
-  /// enough that it has work when the loop is late by some of them.
-  [[nodiscard]] std::size_t steps_ahead() const noexcept { return begun() ? 4 : 2; }
+  /// Input taken ahead, in bytes: until the encoder starts what decides the first step; then enough
+  /// that it has work when the loop is late by some.
+  [[nodiscard]] std::uint64_t input_ahead() const noexcept {
+    const std::size_t step = Encoder::step_size(options_.encoding);
+    return begun() ? 4 * step : step + 1;
+  }
 
   ~state() override {
     while (!segments_.empty()) close(segments_.front());
@@ -310,13 +325,13 @@ class response<Encoder>::state final : public response_core {
 
   /// Slots that this response could use; work on the loop itself is one after another.
   [[nodiscard]] unsigned idle() noexcept {
-    return executor().runs_inline() ? 0 : shared().jobs.idle();
+    return executor().runs_inline() || shared().over_limit() ? 0 : shared().jobs.idle();
   }
 
   /// Input that `filling`, the last segment, takes now.
   [[nodiscard]] std::size_t room(const piece& filling) noexcept {
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t ahead = steps_ahead() * Encoder::step_size(options_.encoding);
+    std::uint64_t ahead = input_ahead();
     if (options_.length && index_ + 1 < plan_.parts) {
       most = plan_.end(index_) - bytes_in_;
       if (plan_.together > 1) return static_cast<std::size_t>(most);
@@ -330,6 +345,7 @@ class response<Encoder>::state final : public response_core {
   }
 
   const options options_;
+  const reservation promised_;
   cut_plan plan_;
   std::uint64_t index_ = 0;
   std::uint64_t bytes_in_ = 0;

@@ -56,6 +56,20 @@ class encoder {
     return bytes * nanoseconds_per_byte[static_cast<std::size_t>(o.quality)] / 1000;
   }
 
+  /// Hash table, ring buffer, and what grows with the input up to a metablock of a mebibyte or so;
+  /// fitted to what libbrotli 1.0.9 asks for.
+  [[nodiscard]] static constexpr std::size_t memory(const options& o,
+                                                    std::uint64_t bytes) noexcept {
+    constexpr std::size_t kib = 1024;
+    constexpr std::array<std::size_t, 12> hash_table_kib{64,   160,  300,   600,   4200,  4400,
+                                                         4400, 8600, 17000, 33800, 16400, 16400};
+    const segment_start whole{0, bytes, 0};
+    const std::size_t window = std::size_t{1} << window_bits(o, whole);
+    const auto metablock = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, 1024 * kib));
+    return hash_table_kib[static_cast<std::size_t>(o.quality)] * kib + 2 * window + 5 * metablock +
+           (o.quality >= 10 ? 8 * window : 0);
+  }
+
   [[nodiscard]] static constexpr unsigned shape(const options& o,
                                                 const segment_start& start) noexcept {
     const bool large = size_hint(o, start) >= large_input;
