@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <thread>
 
-#include <brio/async/intrusive_list.hpp>
 #include <brio/async/run_queue.hpp>
 #include <brio/blocks.hpp>
 #include <brio/budget.hpp>
@@ -29,19 +28,9 @@ struct engine_options {
 
 /// Totals since the engine was made.
 struct engine_counters {
-  std::uint64_t steps = 0;        ///< encoder steps run, wherever
-  std::uint64_t refusals = 0;     ///< steps an executor refused
-  std::uint64_t encoders = 0;     ///< encoders made
-  std::uint64_t given_back = 0;   ///< encoders of waiting responses given back for want of memory
-};
-
-/// An encoder that waits for its response, and can be given back meanwhile.
-class resting_encoder : public list_hook {
- public:
-  virtual void give_back() noexcept = 0;
-
- protected:
-  ~resting_encoder() = default;
+  std::uint64_t steps = 0;     ///< encoder steps run, wherever
+  std::uint64_t refusals = 0;  ///< steps an executor refused
+  std::uint64_t encoders = 0;  ///< encoders made
 };
 
 class engine {
@@ -49,7 +38,7 @@ class engine {
   explicit engine(const engine_options& o = {}) noexcept
       : jobs(queue, o.slots, o.peers),
         workspaces(jobs.slots()),
-        memory_budget(o.memory_limit, jobs.slots()) {}
+        memory_budget(queue, o.memory_limit, jobs.slots()) {}
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
@@ -62,18 +51,6 @@ class engine {
   /// sent everything before.
   [[nodiscard]] bool over_limit() const noexcept { return memory() > memory_budget.limit(); }
 
-  /// Sees to it that `bytes` more fit if they can: idle workspaces go, then encoders of responses
-  /// that wait, the one that has waited longest first.
-  void make_room(std::size_t bytes) noexcept {
-    if (memory() + bytes <= memory_budget.limit()) return;
-    trim();
-    while (memory() + bytes > memory_budget.limit() && !resting.empty()) {
-      ++counters.given_back;
-      resting.pop_front().give_back();
-      workspaces.trim();
-    }
-  }
-
   /// Gives memory kept for later back to the system; for when the loop has been idle for a while.
   void trim() noexcept {
     workspaces.trim();
@@ -85,7 +62,6 @@ class engine {
   workspace_cache workspaces;
   block_pool blocks;
   budget memory_budget;
-  intrusive_list<resting_encoder> resting;  // longest first
   engine_counters counters;
 };
 

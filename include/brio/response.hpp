@@ -103,9 +103,10 @@ class [[nodiscard]] response {
   static response create(engine& shared, executor_ref executor, waker host, const options& o,
                          error* why = nullptr) noexcept {
     const fault_scope scope(o.faults);
-    const std::size_t step = Encoder::step_size(o.encoding);
+    const std::uint64_t step = Encoder::step_size(o.encoding);
+    const auto input = static_cast<std::size_t>(std::min(step, o.length.value_or(step)));
     reservation promised = shared.memory_budget.reserve(
-        static_cast<std::size_t>(std::min<std::uint64_t>(step, o.length.value_or(step))),
+        input + in_transit,
         Encoder::memory(o.encoding, o.length.value_or(std::numeric_limits<std::uint64_t>::max())));
     void* place = promised ? allocate_memory(sizeof(state)) : nullptr;
     if (place == nullptr) {
@@ -164,6 +165,9 @@ class [[nodiscard]] response {
   [[nodiscard]] std::uint64_t bytes_out() const noexcept { return state_->bytes_out(); }
 
  private:
+  /// Room set aside for a response beside its input: output that it has not sent yet, mostly.
+  static constexpr std::size_t in_transit = std::size_t{128} * 1024;
+
   class state;
   struct drop {
     void operator()(state* s) const noexcept {

@@ -183,7 +183,7 @@ class segment : public list_hook {
       set_handle(awaiting);
       owner_.waiter_ = this;
       if (owner_.work_.codec && !owner_.working()) {
-        owner_.core_.shared().resting.push_back(owner_.rest_);
+        owner_.core_.shared().memory_budget.rest(owner_.rest_);
       }
     }
     void await_resume() const noexcept {}
@@ -214,6 +214,7 @@ class segment : public list_hook {
         finish();
         break;
       }
+      if (!claim_) co_await core_.shared().memory_budget.admit(claim_, encoder_memory());
       const bool here = core_.executor().runs_inline() || better_here(slot);
       if (!here) co_await core_.shared().jobs.admit(slot, classify());
       if (core_.stopped() || !prepare()) break;
@@ -358,12 +359,14 @@ class segment : public list_hook {
     return !start_.length || *start_.length >= long_response * step_size_;
   }
 
+  [[nodiscard]] std::size_t encoder_memory() const noexcept {
+    return Encoder::memory(encoding_, start_.length.value_or(start_.offset + accepted_));
+  }
+
   [[nodiscard]] bool open() noexcept {
     engine& shared = core_.shared();
     const segment_start start{start_.offset + processed(), start_.length, waiting_bytes_};
-    const std::size_t needed =
-        Encoder::memory(encoding_, start_.length.value_or(accepted_));
-    shared.make_room(needed);
+    if (shared.over_limit()) shared.trim();
     memory_ = shared.workspaces.get(Encoder::shape(encoding_, start));
     if (memory_) work_.codec = Encoder::create(encoding_, start, *memory_);
     if (!work_.codec) {
@@ -421,6 +424,7 @@ class segment : public list_hook {
   void close() noexcept {
     work_.codec.reset();
     memory_.reset();
+    claim_.release();
   }
 
   void give_up() noexcept {
@@ -454,6 +458,7 @@ class segment : public list_hook {
   bool flying_ = false;
   bool done_ = false;
 
+  claim claim_;                    // of an encoder
   workspace_cache::lease memory_;  // outlives the encoder in work_
   work work_;
   input_awaiter* waiter_ = nullptr;
