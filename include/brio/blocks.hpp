@@ -89,7 +89,8 @@ class block_pool {
   [[nodiscard]] handle get(std::size_t capacity) noexcept {
     const std::size_t index = class_of(capacity);
     void* place = nullptr;
-    if (kept_[index] != nullptr && !allocation_fails()) {
+    if (kept_[index] != nullptr) {
+      if (allocation_fails()) return {};
       place = kept_[index];
       kept_[index] = kept_[index]->next;
       kept_bytes_ -= capacities[index];

@@ -229,14 +229,12 @@ inline limiter::admission limiter::admit(permit& slot, step_class step) noexcept
 inline limiter::admission& limiter::next() noexcept {
   auto& brief = queue_of(rank::brief);
   auto& longer = queue_of(queue_of(rank::begun).empty() ? rank::fresh : rank::begun);
-  if (brief.empty()) return longer.pop_front();
-  if (longer.empty()) return brief.pop_front();
-  if (passed_ < patience) {
-    ++passed_;
-    return brief.pop_front();
+  if (brief.empty() || (!longer.empty() && passed_ == patience)) {
+    passed_ = 0;
+    return longer.pop_front();
   }
-  passed_ = 0;
-  return longer.pop_front();
+  passed_ = longer.empty() ? 0 : passed_ + 1;
+  return brief.pop_front();
 }
 
 inline void limiter::grant() noexcept {

@@ -77,8 +77,6 @@ class segment : public list_hook {
   void flush() noexcept {
     if (!input_.empty()) {
       input_.back().flush = true;
-    } else if (dirty_) {
-      if (add_empty(input_)) input_.back().flush = true;
     } else if (!working()) {
       if (add_empty(output_)) output_.back().flush = true;
     }
@@ -111,7 +109,7 @@ class segment : public list_hook {
   [[nodiscard]] bool done() const noexcept { return done_; }
   /// True when nothing is left to do or to take; more input may still come.
   [[nodiscard]] bool at_rest() const noexcept {
-    return input_.empty() && output_.empty() && !working() && !dirty_;
+    return input_.empty() && output_.empty() && !working();
   }
 
   /// Lets the coroutine go on if there is something that it can do now.
@@ -262,9 +260,7 @@ class segment : public list_hook {
   /// go on with a new one, at their offset.
   void park() noexcept {
     if (!dirty_) return close();
-    const fault_scope scope(core_.faults());
-    if (input_.empty() && !add_empty(input_)) return;
-    input_.front().flush = true;
+    input_.front().flush = true;  // there is one: a step that only processes has another behind it
     parking_ = true;
     kick();
   }
@@ -336,9 +332,9 @@ class segment : public list_hook {
       work_.input = input_.pop();
       waiting_bytes_ -= work_.input->size();
       work_.consumed = 0;
-      work_.op = last                                ? *ending_
+      work_.op = last                            ? *ending_
                  : work_.input->flush || early ? operation::flush
-                                                     : operation::process;
+                                               : operation::process;
       dirty_ = work_.op == operation::process;
       final_ = last;
       if (!ending_ && input_.count() < 2) core_.touch();  // refill while the step runs
@@ -400,12 +396,12 @@ class segment : public list_hook {
     core_.touch();
     if (!work_.complete) return;
 
-    const bool asked = work_.input->flush && !final_;
+    const bool asked = work_.input->flush;
     const bool last = work_.op == operation::finish;
     work_.input.reset();
     if (asked || last) {
       if (!produced && !add_empty(output_)) return;
-      output_.back().flush = asked;
+      output_.back().flush = asked && !last;
       output_.back().last = last;
     }
     if (final_) {
@@ -450,7 +446,6 @@ class segment : public list_hook {
   block_queue output_;
   std::size_t output_bytes_ = 0;
 
-  bool dirty_ = false;       // input has been processed that no flush has followed
   bool final_ = false;       // the step under way is the last one
   bool parking_ = false;     // the encoder is wanted back once it has been flushed
   bool delivering_ = false;  // its output goes to the host now

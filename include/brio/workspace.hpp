@@ -32,7 +32,11 @@ class workspace : public list_hook {
   /// `size` bytes aligned for any type, or nullptr; then failed() stays true until the next lease.
   [[nodiscard]] void* allocate(std::size_t size) noexcept {
     piece* found = fitting(size);
-    if (found == nullptr || allocation_fails()) found = add(size);
+    if (found == nullptr) {
+      found = add(size);
+    } else if (allocation_fails()) {
+      found = nullptr;
+    }
     if (found == nullptr) {
       failed_ = true;
       return nullptr;
@@ -67,10 +71,11 @@ class workspace : public list_hook {
 
   workspace() noexcept = default;
 
+  /// Nothing is in use, whatever an encoder that failed has left behind.
   void begin_lease(unsigned shape) noexcept {
     shape_ = shape;
     failed_ = false;
-    for (piece* p = pieces_; p != nullptr; p = p->next) p->leased = false;
+    for (piece* p = pieces_; p != nullptr; p = p->next) p->in_use = p->leased = false;
   }
 
   /// Pieces that the encoder just gone had no use for are not worth keeping.

@@ -12,15 +12,21 @@
 // - BROTLI_PARAM_SIZE_HINT chooses the hash table: from 1 MiB on one with longer hashes, which makes
 //   long responses smaller (JSON 3-14 %, JavaScript 0.5-4 %) at no cost in time. Only at level 9 it
 //   makes JavaScript of 1-2 MB larger (0.1-0.4 %), so there it is given from 2 MiB on.
+// - As everybody builds it (BROTLI_ENCODER_EXIT_ON_OOM, c/enc/memory.h) libbrotli calls exit() when an
+//   allocator returns a null pointer. Ours therefore never returns then: it jumps out of the call. The
+//   frames it leaves are libbrotli's C ones. The encoder is not touched again, not even to destroy it;
+//   all it had is in its workspace.
 #pragma once
 
 #include <brotli/encode.h>
 
 #include <algorithm>
 #include <array>
+#include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -83,8 +89,14 @@ class encoder {
 
   [[nodiscard]] static std::optional<encoder> create(const options& o, const segment_start& start,
                                                      workspace& memory) noexcept {
-    encoder made{BrotliEncoderCreateInstance(allocate, release, &memory)};
-    if (!made.state_) return std::nullopt;
+    void* place = memory.allocate(sizeof(instance));
+    if (place == nullptr) return std::nullopt;
+    encoder made{new (place) instance(memory)};
+    instance& made_instance = *made.instance_;
+    const bool created = made_instance.call([&made_instance]() noexcept {
+      made_instance.state = BrotliEncoderCreateInstance(allocate, release, &made_instance);
+    });
+    if (!created || made_instance.state == nullptr) return std::nullopt;
     const bool accepted =
         made.set(BROTLI_PARAM_QUALITY, static_cast<std::uint32_t>(o.quality)) &&
         made.set(BROTLI_PARAM_LGWIN, static_cast<std::uint32_t>(window_bits(o, start))) &&
@@ -102,29 +114,53 @@ class encoder {
     std::size_t space_left = space.size();
     const auto* next_in = reinterpret_cast<const std::uint8_t*>(input.data());
     auto* next_out = reinterpret_cast<std::uint8_t*>(space.data());
-    const BROTLI_BOOL worked = BrotliEncoderCompressStream(
-        state_.get(), native(op), &input_left, &next_in, &space_left, &next_out, nullptr);
-    step_result result{input.size() - input_left, space.size() - space_left};
-    if (worked == BROTLI_FALSE) result.failure = error::encoder_failed;
-    result.complete = input_left == 0 && space_left > 0 &&
-                      BrotliEncoderHasMoreOutput(state_.get()) == BROTLI_FALSE;
-    return result;
+    BROTLI_BOOL worked = BROTLI_FALSE;
+    const bool returned = instance_->call([&, state = instance_->state]() noexcept {
+      worked = BrotliEncoderCompressStream(state, native(op), &input_left, &next_in, &space_left,
+                                           &next_out, nullptr);
+    });
+    if (!returned || worked == BROTLI_FALSE) return {0, 0, false, error::encoder_failed};
+    return {input.size() - input_left, space.size() - space_left,
+            input_left == 0 && space_left > 0 &&
+                BrotliEncoderHasMoreOutput(instance_->state) == BROTLI_FALSE};
   }
 
  private:
+  /// In the workspace, so that the allocator finds it wherever the encoder has been moved to.
+  struct instance {
+    explicit instance(workspace& w) noexcept : memory(w) {}
+
+    /// False when there was no memory and the call did not return. Nothing that the call leaves
+    /// behind may have a destructor.
+    template <class Call>
+    [[nodiscard]] bool call(Call into_libbrotli) noexcept {
+      if (setjmp(no_memory) != 0) {
+        state = nullptr;
+        return false;
+      }
+      into_libbrotli();
+      return true;
+    }
+
+    workspace& memory;
+    BrotliEncoderState* state = nullptr;
+    std::jmp_buf no_memory;
+  };
+
   struct destroy {
-    void operator()(BrotliEncoderState* state) const noexcept {
-      BrotliEncoderDestroyInstance(state);
+    void operator()(instance* i) const noexcept {
+      if (i->state != nullptr) BrotliEncoderDestroyInstance(i->state);
+      i->memory.release(i);
     }
   };
 
   /// From this size hint on libbrotli takes larger hash tables (c/enc/quality.h, ChooseHasher).
   static constexpr std::uint32_t large_input = std::uint32_t{1} << 20;
 
-  explicit encoder(BrotliEncoderState* state) noexcept : state_(state) {}
+  explicit encoder(instance* i) noexcept : instance_(i) {}
 
   [[nodiscard]] bool set(BrotliEncoderParameter parameter, std::uint32_t value) noexcept {
-    return BrotliEncoderSetParameter(state_.get(), parameter, value) == BROTLI_TRUE;
+    return BrotliEncoderSetParameter(instance_->state, parameter, value) == BROTLI_TRUE;
   }
 
   /// 0 leaves libbrotli to guess from the first step.
@@ -155,14 +191,17 @@ class encoder {
     return BROTLI_OPERATION_FINISH;
   }
 
-  static void* allocate(void* memory, std::size_t size) {
-    return static_cast<workspace*>(memory)->allocate(size);
+  static void* allocate(void* opaque, std::size_t size) {
+    auto* const i = static_cast<instance*>(opaque);
+    void* const piece = i->memory.allocate(size);
+    if (piece == nullptr) std::longjmp(i->no_memory, 1);
+    return piece;
   }
-  static void release(void* memory, void* piece) {
-    static_cast<workspace*>(memory)->release(piece);
+  static void release(void* opaque, void* piece) {
+    static_cast<instance*>(opaque)->memory.release(piece);
   }
 
-  std::unique_ptr<BrotliEncoderState, destroy> state_;
+  std::unique_ptr<instance, destroy> instance_;
 };
 
 static_assert(brio::encoder<encoder>);
