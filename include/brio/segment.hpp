@@ -446,6 +446,7 @@ class segment : public list_hook {
   block_queue output_;
   std::size_t output_bytes_ = 0;
 
+  bool dirty_ = false;       // the encoder holds input that no flush has followed
   bool final_ = false;       // the step under way is the last one
   bool parking_ = false;     // the encoder is wanted back once it has been flushed
   bool delivering_ = false;  // its output goes to the host now
