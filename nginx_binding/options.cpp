@@ -245,7 +245,7 @@ char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept
   ngx_conf_merge_value(inner.tasks, outer.tasks, 4);
   ngx_conf_merge_value(inner.segment_size, outer.segment_size, megabyte);
   ngx_conf_merge_value(inner.fixed_cuts, outer.fixed_cuts, 0);
-  ngx_conf_merge_value(inner.thread_pool_min_length, outer.thread_pool_min_length, 4 * kilobyte);
+  ngx_conf_merge_value(inner.thread_pool_min_length, outer.thread_pool_min_length, kilobyte);
   return ngx_http_merge_types(cf, &inner.types_keys, &inner.types, &outer.types_keys, &outer.types,
                               ngx_http_html_default_types);
 }

@@ -4,9 +4,11 @@
 // would wait for all of them. So brio keeps its queue in front of the pool and lets no more than K
 // (the usable CPUs) through. The order:
 //
-//   brief   work known to be short goes first;
-//   begun   then the next step of a response whose encoder has started, since a started encoder is
-//           memory held: rather finish few long responses than advance many;
+//   ending  a response that has started and has little left goes first: a started encoder is memory
+//           held;
+//   brief   then work known to be short;
+//   begun   then the next step of a long response that has started: rather finish few than advance
+//           many;
 //   fresh   then a long response that has not started yet.
 //
 // Within a rank: first come, first served. So that a stream of brief work cannot starve the rest, a
@@ -37,7 +39,7 @@
 namespace brio {
 
 /// How urgent a step is; the lower value goes first.
-enum class rank : unsigned char { brief, begun, fresh };
+enum class rank : unsigned char { ending, brief, begun, fresh };
 
 /// How urgent a step is, and whether it is dear.
 struct step_class {
@@ -175,7 +177,7 @@ class limiter {
   unsigned waiting_ = 0;
   unsigned passed_ = 0;
   unsigned given_back_ = 0;
-  std::array<intrusive_list<admission>, 3> queues_;
+  std::array<intrusive_list<admission>, 4> queues_;
 };
 
 /// The awaitable of limiter::admit(); in a queue of the limiter, then of the loop, while it waits.
@@ -227,6 +229,7 @@ inline limiter::admission limiter::admit(permit& slot, step_class step) noexcept
 }
 
 inline limiter::admission& limiter::next() noexcept {
+  if (auto& ending = queue_of(rank::ending); !ending.empty()) return ending.pop_front();
   auto& brief = queue_of(rank::brief);
   auto& longer = queue_of(queue_of(rank::begun).empty() ? rank::fresh : rank::begun);
   if (brief.empty() || (!longer.empty() && passed_ == patience)) {

@@ -283,7 +283,7 @@ class segment : public list_hook {
   [[nodiscard]] step_class classify() noexcept {
     const std::uint64_t ahead = work_ahead();
     const std::uint64_t step = std::min(ahead, Encoder::microseconds(encoding_, step_size_));
-    if (ahead <= brief_work) return {rank::brief, false};
+    if (ahead <= brief_work) return {work_.codec && expected_ ? rank::ending : rank::brief, false};
     return {core_.begun() ? rank::begun : rank::fresh, step > dear_work};
   }
 
