@@ -46,11 +46,7 @@ ngx_int_t filter(ngx_http_request_t* r) noexcept {
 #endif
   ngx_str_set(&encoding->key, "Content-Encoding");
   ngx_str_set(&encoding->value, "br");
-  if (request::create(r, o) == nullptr) {
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "brotli: out of memory, the response is sent uncompressed");
-    return next_filter(r);
-  }
+  if (request::create(r, o) == nullptr) return next_filter(r);
   r->gzip_tested = 1;
   r->gzip_ok = 0;
 

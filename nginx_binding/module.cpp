@@ -2,6 +2,7 @@
 #include "module.hpp"
 
 #include "options.hpp"
+#include "shared_load.hpp"
 
 namespace brio::nginx {
 namespace {
@@ -12,11 +13,18 @@ ngx_int_t install_filters(ngx_conf_t*) noexcept {
   return NGX_OK;
 }
 
+ngx_int_t start_process(ngx_cycle_t*) noexcept {
+  shared_load::reset();
+  return NGX_OK;
+}
+
+void end_process(ngx_cycle_t*) noexcept { shared_load::reset(); }
+
 ngx_http_module_t context = {
     add_variables,            // preconfiguration
     install_filters,          // postconfiguration
     create_main_options,      // create main configuration
-    nullptr,                  // init main configuration
+    init_main_options,        // init main configuration
     nullptr,                  // create server configuration
     nullptr,                  // merge server configuration
     create_location_options,  // create location configuration
@@ -35,10 +43,10 @@ ngx_module_t ngx_http_brio_module = {
     NGX_HTTP_MODULE,
     nullptr,  // init master
     nullptr,  // init module
-    nullptr,  // init process
+    brio::nginx::start_process,
     nullptr,  // init thread
     nullptr,  // exit thread
-    nullptr,  // exit process
+    brio::nginx::end_process,
     nullptr,  // exit master
     NGX_MODULE_V1_PADDING,
 };

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "module.hpp"
+#include "shared_load.hpp"
 
 namespace brio::nginx {
 namespace {
@@ -82,6 +83,16 @@ char* set_window(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
   return invalid_value(cf, cmd, text, "a power of two from 1k to 16m");
 }
 
+char* set_segment_size(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
+  if (char* outcome = set_size(cf, cmd, options); outcome != conf_ok) return outcome;
+  auto& fixed = static_cast<location_options*>(options)->fixed_cuts;
+  fixed = cf->args->nelts == 3 ? 1 : 0;
+  if (fixed == 1 && ngx_strcmp(argument(cf, 2).data, "fixed") != 0) {
+    return invalid_value(cf, cmd, argument(cf, 2), "a size, or a size and \"fixed\"");
+  }
+  return conf_ok;
+}
+
 char* set_thread_pool(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
   auto& executor = field<thread_executor*>(options, cmd);
   if (executor != NGX_CONF_UNSET_PTR) return duplicate;
@@ -133,6 +144,8 @@ char* accept_buffers(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept
 const range level_range = {BROTLI_MIN_QUALITY, BROTLI_MAX_QUALITY, "a number from 0 to 11"};
 const range tasks_range = {1, 64, "a number from 1 to 64"};
 const range segment_range = {64 * kilobyte, 16 * megabyte, "a size from 64k to 16m"};
+const range jobs_range = {1, 256, "a number from 1 to 256"};
+const range memory_range = {16 * megabyte, NGX_MAX_SIZE_T_VALUE / 2, "a size from 16m"};
 const range length_range = {0, NGX_MAX_SIZE_T_VALUE / 2, "a size"};
 
 constexpr ngx_uint_t anywhere = NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF;
@@ -174,8 +187,14 @@ ngx_command_t commands[] = {
     {ngx_string("brotli_parallel_tasks"), anywhere | NGX_CONF_TAKE1, set_number,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(location_options, tasks), as_post(tasks_range)},
 
-    {ngx_string("brotli_parallel_segment_size"), anywhere | NGX_CONF_TAKE1, set_size,
+    {ngx_string("brotli_parallel_segment_size"), anywhere | NGX_CONF_TAKE12, set_segment_size,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(location_options, segment_size), as_post(segment_range)},
+
+    {ngx_string("brotli_parallel_jobs"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_number,
+     NGX_HTTP_MAIN_CONF_OFFSET, offsetof(main_options, jobs), as_post(jobs_range)},
+
+    {ngx_string("brotli_memory_limit"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set_size,
+     NGX_HTTP_MAIN_CONF_OFFSET, offsetof(main_options, memory_limit), as_post(memory_range)},
 
     ngx_null_command,
 };
@@ -186,7 +205,16 @@ void* create_main_options(ngx_conf_t* cf) noexcept {
   if (ngx_array_init(&options->executors, cf->pool, 2, sizeof(thread_executor*)) != NGX_OK) {
     return nullptr;
   }
+  options->jobs = NGX_CONF_UNSET;
+  options->memory_limit = NGX_CONF_UNSET;
   return options;
+}
+
+char* init_main_options(ngx_conf_t* cf, void* conf) noexcept {
+  auto& options = *static_cast<main_options*>(conf);
+  ngx_conf_init_value(options.jobs, 0);
+  ngx_conf_init_value(options.memory_limit, 512 * megabyte);
+  return shared_load::add_zone(cf) == NGX_OK ? conf_ok : conf_error();
 }
 
 void* create_location_options(ngx_conf_t* cf) noexcept {
@@ -199,6 +227,7 @@ void* create_location_options(ngx_conf_t* cf) noexcept {
   options->executor = static_cast<thread_executor*>(NGX_CONF_UNSET_PTR);
   options->tasks = NGX_CONF_UNSET;
   options->segment_size = NGX_CONF_UNSET;
+  options->fixed_cuts = NGX_CONF_UNSET;
   options->thread_pool_min_length = NGX_CONF_UNSET;
   return options;
 }
@@ -215,7 +244,8 @@ char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept
   }
   ngx_conf_merge_value(inner.tasks, outer.tasks, 4);
   ngx_conf_merge_value(inner.segment_size, outer.segment_size, megabyte);
-  ngx_conf_merge_value(inner.thread_pool_min_length, outer.thread_pool_min_length, 4 * kilobyte);
+  ngx_conf_merge_value(inner.fixed_cuts, outer.fixed_cuts, 0);
+  ngx_conf_merge_value(inner.thread_pool_min_length, outer.thread_pool_min_length, kilobyte);
   return ngx_http_merge_types(cf, &inner.types_keys, &inner.types, &outer.types_keys, &outer.types,
                               ngx_http_html_default_types);
 }

@@ -19,19 +19,23 @@ struct location_options {
   thread_executor* executor;        ///< nullptr: compress in the event loop
   ngx_int_t tasks;                  ///< 1 to 64
   ssize_t segment_size;             ///< bytes, 64k to 16m
+  ngx_flag_t fixed_cuts;            ///< cut at every segment size, whatever the load
   ssize_t thread_pool_min_length;   ///< bytes
 };
 
 /// Kept once for the whole http block.
 struct main_options {
-  ngx_array_t executors;         ///< of thread_executor*, one for each pool named
-  bool warned_about_buffers;     ///< brotli_buffers has had its warning
+  ngx_array_t executors;      ///< of thread_executor*, one for each pool named
+  ngx_int_t jobs;             ///< steps that a worker runs at once, 0 for as many as usable CPUs
+  ssize_t memory_limit;       ///< bytes that a worker's engine stays within
+  bool warned_about_buffers;  ///< brotli_buffers has had its warning
 };
 
 /// The directives, for the module.
 extern ngx_command_t commands[];
 
 void* create_main_options(ngx_conf_t* cf) noexcept;
+char* init_main_options(ngx_conf_t* cf, void* options) noexcept;
 void* create_location_options(ngx_conf_t* cf) noexcept;
 char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept;
 

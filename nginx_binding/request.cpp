@@ -1,5 +1,6 @@
 #include "request.hpp"
 
+#include <cstddef>
 #include <new>
 
 #include "faults.hpp"
@@ -7,20 +8,35 @@
 
 namespace brio::nginx {
 
+namespace {
+
+/// The response goes out as it is.
+std::nullptr_t not_now(ngx_http_request_t* r, error why) noexcept {
+  const ngx_uint_t level = why == error::over_limit ? NGX_LOG_INFO : NGX_LOG_ERR;
+  ngx_log_error(level, r->connection->log, 0, "brotli: %s, the response is sent uncompressed",
+                message(why).data());
+  return nullptr;
+}
+
+}  // namespace
+
 request* request::create(ngx_http_request_t* r, const location_options& o) noexcept {
   worker* w = worker::get();
-  if (w == nullptr) return nullptr;
+  if (w == nullptr) return not_now(r, error::out_of_memory);
 
   // The destructor is registered first, so that nothing can fail once there is something to destroy.
   ngx_pool_cleanup_t* at_end = ngx_pool_cleanup_add(r->pool, sizeof(request));
   ngx_http_cleanup_t* at_termination = ngx_http_cleanup_add(r, 0);
-  if (at_end == nullptr || at_termination == nullptr) return nullptr;
+  if (at_end == nullptr || at_termination == nullptr) {
+    return not_now(r, error::out_of_memory);
+  }
 
   const off_t length = r->headers_out.content_length_n;
   body::options options;
   options.encoding = {static_cast<int>(o.level), static_cast<int>(o.window_bits)};
   if (length >= 0) options.length = static_cast<std::uint64_t>(length);
-  options.cuts = {static_cast<unsigned>(o.tasks), static_cast<std::uint64_t>(o.segment_size)};
+  options.cuts = {static_cast<unsigned>(o.tasks), static_cast<std::uint64_t>(o.segment_size),
+                  o.fixed_cuts == 1};
   options.faults = faults_for(r);
 
   auto* self = new (at_end->data) request(r, *w);
@@ -31,8 +47,9 @@ request* request::create(ngx_http_request_t* r, const location_options& o) noexc
   const executor_ref executor = o.executor == nullptr || cheap
                                     ? executor_ref(w->in_event_loop())
                                     : executor_ref(*o.executor);
-  self->body_ = body::create(w->engine(), executor, {on_wake, self}, options);
-  if (!self->body_) return nullptr;
+  error why = error::none;
+  self->body_ = body::create(w->engine(), executor, {on_wake, self}, options, &why);
+  if (!self->body_) return not_now(r, why);
 
   at_termination->handler = on_terminate;
   at_termination->data = self;

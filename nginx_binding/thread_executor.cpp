@@ -1,9 +1,24 @@
 #include "thread_executor.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <new>
 
 namespace brio::nginx {
+namespace {
+
+/// With worker_priority below zero the event loop is to win the CPU, but threads inherit that. So a
+/// thread puts itself back to normal, which takes no privilege; never below, so that a pool shared
+/// with file I/O is not worse off than without. On Linux this is a thread's own value.
+void return_to_normal_priority() noexcept {
+  thread_local bool done = false;
+  if (done) return;
+  done = true;
+  if (getpriority(PRIO_PROCESS, 0) < 0) setpriority(PRIO_PROCESS, 0, 0);
+}
+
+}  // namespace
 
 submission thread_executor::submit(job& j) noexcept {
   if (pause_ != 0 && ngx_current_msec - refused_at_ < pause_) return submission::refused;
@@ -41,6 +56,7 @@ thread_executor::carrier* thread_executor::take_carrier() noexcept {
 }
 
 void thread_executor::run(void* data, ngx_log_t*) noexcept {
+  return_to_normal_priority();
   auto* c = static_cast<carrier*>(data);
   c->load->run();
   c->done.store(true, std::memory_order_release);

@@ -2,18 +2,27 @@
 
 #include <new>
 
+#include "module.hpp"
+#include "options.hpp"
+
 namespace brio::nginx {
 
 worker* worker::get() noexcept {
   static worker* instance = nullptr;
   if (instance == nullptr) {
     void* place = ngx_alloc(sizeof(worker), ngx_cycle->log);
-    if (place != nullptr) instance = new (place) worker;
+    const auto* options = static_cast<main_options*>(
+        ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_brio_module));
+    if (place != nullptr) instance = new (place) worker(*options);
   }
   return instance;
 }
 
-worker::worker() noexcept {
+worker::worker(const main_options& o) noexcept
+    : engine_({.slots = o.jobs == 0 ? std::thread::hardware_concurrency()
+                                    : static_cast<unsigned>(o.jobs),
+               .memory_limit = static_cast<std::size_t>(o.memory_limit),
+               .peers = &load_}) {
   idle_timer_.handler = on_timer;
   idle_timer_.data = this;
   idle_timer_.log = ngx_cycle->log;

@@ -5,8 +5,11 @@
 #include <brio/engine.hpp>
 
 #include "ngx.hpp"
+#include "shared_load.hpp"
 
 namespace brio::nginx {
+
+struct main_options;
 
 class worker {
  public:
@@ -27,11 +30,12 @@ class worker {
   /// How long nothing must have run, in milliseconds.
   static constexpr ngx_msec_t idle_time = 2000;
 
-  worker() noexcept;
+  explicit worker(const main_options& o) noexcept;
   ~worker() = delete;  // threads may still have its memory when the process exits
 
   static void on_timer(ngx_event_t* event) noexcept;
 
+  shared_load load_;
   brio::engine engine_;
   inline_executor in_event_loop_;
   ngx_event_t idle_timer_{};

@@ -51,6 +51,8 @@ concept encoder =
       { E::step_size(options) } noexcept -> std::same_as<std::size_t>;
       /// Roughly how long `bytes` take to compress, in microseconds.
       { E::microseconds(options, bytes) } noexcept -> std::same_as<std::uint64_t>;
+      /// Roughly the most memory that an encoder takes for a response of `bytes`, in bytes.
+      { E::memory(options, bytes) } noexcept -> std::same_as<std::size_t>;
       /// Encoders with equal shapes want the same memory, see workspace_cache::get().
       { E::shape(options, start) } noexcept -> std::same_as<unsigned>;
       /// A new encoder in `memory`, which outlives it; nothing when that failed, and

@@ -11,26 +11,45 @@
 
 #include <brio/async/run_queue.hpp>
 #include <brio/blocks.hpp>
+#include <brio/budget.hpp>
 #include <brio/limiter.hpp>
 #include <brio/workspace.hpp>
 
 namespace brio {
 
+struct engine_options {
+  /// The most steps that executors run at once (K), from 1: by default the CPUs this process may use.
+  unsigned slots = std::thread::hardware_concurrency();
+  /// Memory that the engine is to stay within, in bytes.
+  std::size_t memory_limit = std::size_t{512} * 1024 * 1024;
+  /// Other event loops on the same CPUs, or nullptr; see peer_load.
+  peer_load* peers = nullptr;
+};
+
 /// Totals since the engine was made.
 struct engine_counters {
   std::uint64_t steps = 0;     ///< encoder steps run, wherever
   std::uint64_t refusals = 0;  ///< steps an executor refused
-  std::uint64_t segments = 0;  ///< encoders started
+  std::uint64_t encoders = 0;  ///< encoders made
 };
 
 class engine {
  public:
-  /// `slots`: the most steps that executors run at once (K), by default the CPUs this process may
-  /// use.
-  explicit engine(unsigned slots = std::thread::hardware_concurrency()) noexcept
-      : jobs(queue, slots), workspaces(jobs.slots()) {}
+  explicit engine(const engine_options& o = {}) noexcept
+      : jobs(queue, o.slots, o.peers),
+        workspaces(jobs.slots()),
+        memory_budget(queue, o.memory_limit, jobs.slots()) {}
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
+
+  /// Bytes of blocks and workspaces, in use and kept. Encoders at work are counted after each step.
+  [[nodiscard]] std::size_t memory() const noexcept {
+    return blocks.used_bytes() + blocks.kept_bytes() + workspaces.bytes();
+  }
+
+  /// True while more is in use than the limit: then a response takes a step only when the host has
+  /// sent everything before.
+  [[nodiscard]] bool over_limit() const noexcept { return memory() > memory_budget.limit(); }
 
   /// Gives memory kept for later back to the system; for when the loop has been idle for a while.
   void trim() noexcept {
@@ -42,6 +61,7 @@ class engine {
   limiter jobs;
   workspace_cache workspaces;
   block_pool blocks;
+  budget memory_budget;
   engine_counters counters;
 };
 

@@ -9,6 +9,7 @@ namespace brio {
 enum class error {
   none,
   out_of_memory,   ///< an allocation failed, on the loop or in a step
+  over_limit,      ///< the engine's memory limit leaves no room for another response
   encoder_failed,  ///< the encoder refused its parameters or its input
   cancelled,       ///< the host gave the response up
 };
@@ -20,6 +21,8 @@ enum class error {
       return "no error";
     case error::out_of_memory:
       return "out of memory";
+    case error::over_limit:
+      return "the memory limit is reached";
     case error::encoder_failed:
       return "the encoder failed";
     case error::cancelled:

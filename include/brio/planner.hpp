@@ -16,12 +16,16 @@ struct cut_limits {
   unsigned tasks = 1;
   /// The least input worth a further segment, in bytes, from 1.
   std::uint64_t segment_size = std::uint64_t{1} << 20;
+  /// Cut at every segment size whatever the load, so that the same input gives the same output.
+  bool fixed = false;
 };
 
-/// The cuts of a response of known length: `parts` segments of equal size.
+/// The cuts of a response of known length: `parts` segments of equal size, `together` of them at a
+/// time.
 struct cut_plan {
   std::uint64_t length = 0;
   std::uint64_t parts = 1;
+  std::uint64_t together = 1;
 
   /// Offset of the end of part `index` (from 0): the parts differ by at most one byte.
   [[nodiscard]] constexpr std::uint64_t end(std::uint64_t index) const noexcept {
@@ -31,8 +35,8 @@ struct cut_plan {
   }
 };
 
-/// A part longer than this many segment sizes is cut again: the input of all parts but the last is
-/// held in memory while they run side by side, and that must not grow with the response.
+/// A part longer than this many segment sizes is cut again: the input of the parts that run side by
+/// side is held in memory, and that must not grow with the response.
 inline constexpr std::uint64_t longest_part = 4;
 
 /// Known length: parts = min(tasks, idle slots, length / segment size), equal in size, at least one.
@@ -40,19 +44,23 @@ inline constexpr std::uint64_t longest_part = 4;
 /// than `longest_part`, each is cut into equal ones that are not. One part is never cut.
 [[nodiscard]] constexpr cut_plan plan_cuts(std::uint64_t length, const cut_limits& limits,
                                            unsigned idle) noexcept {
-  const std::uint64_t together = std::min<std::uint64_t>(
-      {std::uint64_t{limits.tasks}, std::uint64_t{idle}, length / limits.segment_size});
-  if (together <= 1) return {length, 1};
-  const std::uint64_t longest = together * longest_part * limits.segment_size;
+  const std::uint64_t worth = length / limits.segment_size;
+  const std::uint64_t together = std::min<std::uint64_t>(limits.tasks, worth);
+  if (limits.fixed && worth > 1) return {length, worth, together};
+  const std::uint64_t parts = std::min<std::uint64_t>(together, idle);
+  if (limits.fixed || parts <= 1) return {length, 1, 1};
+  const std::uint64_t longest = parts * longest_part * limits.segment_size;
   const std::uint64_t rounds = (length + longest - 1) / longest;
-  return {length, together * rounds};
+  return {length, parts * rounds, parts};
 }
 
-/// Unknown length: whether the next byte starts a new segment. `backlog` is the input that waits for
-/// the segment being filled (bytes), `live` the segments not yet done, `idle` the slots nobody wants.
-/// Only input that comes faster than its encoder takes it is worth a second one.
-[[nodiscard]] constexpr bool cut_here(std::uint64_t backlog, const cut_limits& limits,
-                                      unsigned live, unsigned idle) noexcept {
+/// Unknown length: whether the next byte starts a new segment. `filled` is the input of the segment
+/// so far and `backlog` what of it waits (bytes), `live` the segments not yet delivered, `idle` the slots
+/// nobody wants. Only input that comes faster than its encoder takes it is worth a second one.
+[[nodiscard]] constexpr bool cut_here(std::uint64_t filled, std::uint64_t backlog,
+                                      const cut_limits& limits, unsigned live,
+                                      unsigned idle) noexcept {
+  if (limits.fixed) return filled >= limits.segment_size;
   return live < limits.tasks && idle > 0 && backlog >= limits.segment_size;
 }
 

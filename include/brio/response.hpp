@@ -10,7 +10,7 @@
 // something else: the waker tells when it is worth another look. Drop a chunk when its bytes are sent
 // and call take() again; the compressor waits while too many bytes are unsent.
 //
-// Bounds: a response takes two steps of input before its encoder starts (a step is 64 or 256 KiB) and
+// Bounds: a response takes one step of input before its encoder starts (a step is 64 or 256 KiB) and
 // four ahead of it then. Where it is cut in parts that run side by side it takes all of those that are
 // not the last. Output not sent stays below `output_limit` for each part, give or take that of a step.
 //
@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -96,13 +97,23 @@ class [[nodiscard]] response {
   /// An empty response: only assignment and the test for emptiness are allowed on it.
   response() noexcept = default;
 
-  /// A new response, or an empty one when there is no memory. The engine and the executor must
-  /// outlive it and every step it has started.
-  static response create(engine& shared, executor_ref executor, waker host,
-                         const options& o) noexcept {
+  /// A new response, or an empty one; `why` then says whether there is no memory or the engine's limit
+  /// is reached, and the host should send the body as it is. The engine and the executor must outlive
+  /// the response and every step it has started.
+  static response create(engine& shared, executor_ref executor, waker host, const options& o,
+                         error* why = nullptr) noexcept {
     const fault_scope scope(o.faults);
-    void* place = allocate_memory(sizeof(state));
-    return response{place == nullptr ? nullptr : new (place) state(shared, executor, host, o)};
+    const std::uint64_t step = Encoder::step_size(o.encoding);
+    const auto input = static_cast<std::size_t>(std::min(step, o.length.value_or(step)));
+    reservation promised = shared.memory_budget.reserve(
+        input + in_transit,
+        Encoder::memory(o.encoding, o.length.value_or(std::numeric_limits<std::uint64_t>::max())));
+    void* place = promised ? allocate_memory(sizeof(state)) : nullptr;
+    if (place == nullptr) {
+      if (why != nullptr) *why = promised ? error::out_of_memory : error::over_limit;
+      return {};
+    }
+    return response{new (place) state(shared, executor, host, o, std::move(promised))};
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
@@ -154,6 +165,9 @@ class [[nodiscard]] response {
   [[nodiscard]] std::uint64_t bytes_out() const noexcept { return state_->bytes_out(); }
 
  private:
+  /// Room set aside for a response beside its input: output that it has not sent yet, mostly.
+  static constexpr std::size_t in_transit = std::size_t{128} * 1024;
+
   class state;
   struct drop {
     void operator()(state* s) const noexcept {
@@ -173,8 +187,11 @@ class [[nodiscard]] response {
 template <encoder Encoder>
 class response<Encoder>::state final : public response_core {
  public:
-  state(engine& shared, executor_ref executor, waker host, const options& o) noexcept
-      : response_core(shared, executor, host, o.output_limit, o.faults), options_(o) {}
+  state(engine& shared, executor_ref executor, waker host, const options& o,
+        reservation promised) noexcept
+      : response_core(shared, executor, host, o.output_limit, o.faults),
+        options_(o),
+        promised_(std::move(promised)) {}
 
   std::size_t write(std::span<const std::byte> bytes) noexcept {
     std::size_t taken = 0;
@@ -246,9 +263,12 @@ class response<Encoder>::state final : public response_core {
  private:
   using piece = segment<Encoder>;
 
-  /// Steps of input taken ahead: until the encoder starts enough to decide the first one; then
-  /// enough that it has work when the loop is late by some of them.
-  [[nodiscard]] std::size_t steps_ahead() const noexcept { return begun() ? 4 : 2; }
+  /// Input taken ahead, in bytes: until the encoder starts what decides the first step; then enough
+  /// that it has work when the loop is late by some.
+  [[nodiscard]] std::uint64_t input_ahead() const noexcept {
+    const std::size_t step = Encoder::step_size(options_.encoding);
+    return begun() ? 4 * step : step + 1;
+  }
 
   ~state() override {
     while (!segments_.empty()) close(segments_.front());
@@ -261,18 +281,26 @@ class response<Encoder>::state final : public response_core {
 
   [[nodiscard]] piece* first() noexcept { return segments_.empty() ? nullptr : &segments_.front(); }
 
-  /// The segment that the next byte belongs to, or nullptr after a failure.
+  /// The segment that the next byte belongs to, or nullptr when it must wait, or after a failure.
   [[nodiscard]] piece* to_fill() noexcept {
     if (segments_.empty()) return open();
     piece& last = segments_.back();
-    const bool cut = options_.length
-                         ? bytes_in_ == plan_.end(index_) && index_ + 1 < plan_.parts
-                         : cut_here(last.backlog(), options_.cuts, live(), idle());
-    if (!cut) return &last;
+    if (!ends_here(last)) return &last;
+    if (live_ >= together()) return nullptr;
     last.end(operation::flush);
     last.kick();
     ++index_;
     return open();
+  }
+
+  [[nodiscard]] bool ends_here(const piece& last) noexcept {
+    if (options_.length) return index_ + 1 < plan_.parts && bytes_in_ == plan_.end(index_);
+    return cut_here(last.accepted(), last.backlog(), options_.cuts, live_, idle());
+  }
+
+  /// How many segments may be under way at a time.
+  [[nodiscard]] std::uint64_t together() const noexcept {
+    return options_.length ? plan_.together : options_.cuts.tasks;
   }
 
   [[nodiscard]] piece* open() noexcept {
@@ -289,44 +317,46 @@ class response<Encoder>::state final : public response_core {
     const segment_start start{bytes_in_, options_.length, 0};
     auto* opened = new (place) piece(*this, options_.encoding, start, expected);
     segments_.push_back(*opened);
+    ++live_;
     return opened;
   }
 
   void close(piece& s) noexcept {
+    --live_;
     s.~piece();
     free_memory(&s, sizeof(piece));
   }
 
   /// Slots that this response could use; work on the loop itself is one after another.
   [[nodiscard]] unsigned idle() noexcept {
-    return executor().runs_inline() ? 0 : shared().jobs.idle();
-  }
-
-  [[nodiscard]] unsigned live() noexcept {
-    unsigned count = 0;
-    for (piece* s = first(); s != nullptr; s = segments_.after(*s)) count += s->done() ? 0 : 1;
-    return count;
+    return executor().runs_inline() || shared().over_limit() ? 0 : shared().jobs.idle();
   }
 
   /// Input that `filling`, the last segment, takes now.
   [[nodiscard]] std::size_t room(const piece& filling) noexcept {
+    std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t ahead = input_ahead();
     if (options_.length && index_ + 1 < plan_.parts) {
-      return static_cast<std::size_t>(plan_.end(index_) - bytes_in_);
+      most = plan_.end(index_) - bytes_in_;
+      if (plan_.together > 1) return static_cast<std::size_t>(most);
+    } else if (!options_.length && options_.cuts.fixed) {
+      most = options_.cuts.segment_size - filling.accepted();
+    } else if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
+      ahead = std::max(ahead, options_.cuts.segment_size);
     }
-    std::size_t ahead = steps_ahead() * Encoder::step_size(options_.encoding);
-    if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
-      ahead = std::max(ahead, static_cast<std::size_t>(options_.cuts.segment_size));
-    }
-    return ahead - std::min(ahead, filling.backlog());
+    return static_cast<std::size_t>(
+        std::min(most, ahead - std::min<std::uint64_t>(ahead, filling.backlog())));
   }
 
   const options options_;
+  const reservation promised_;
   cut_plan plan_;
   std::uint64_t index_ = 0;
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
   bool complete_ = false;
-  intrusive_list<piece> segments_;
+  intrusive_list<piece> segments_;  // in order; the first one delivers, the last one fills
+  unsigned live_ = 0;               // how many those are
 };
 
 }  // namespace brio

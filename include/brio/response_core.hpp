@@ -41,7 +41,10 @@ class response_core : public runnable {
   [[nodiscard]] engine& shared() noexcept { return shared_; }
   [[nodiscard]] executor_ref executor() const noexcept { return executor_; }
   [[nodiscard]] const fault_link& faults() const noexcept { return faults_; }
-  [[nodiscard]] std::size_t output_limit() const noexcept { return output_limit_; }
+  /// Output not yet sent at which compressing pauses: nearly none while memory is short.
+  [[nodiscard]] std::size_t output_limit() const noexcept {
+    return shared_.over_limit() ? 1 : output_limit_;
+  }
 
   /// Bytes in chunks that the host holds.
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_; }

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include <brio/async/executor.hpp>
 #include <brio/async/intrusive_list.hpp>
@@ -32,8 +33,18 @@
 
 namespace brio {
 
-/// Work that takes no longer than this (microseconds, estimated) is brief to the limiter.
+// Estimates of the encoder's, in microseconds, from which the rank of a step follows.
+
+/// Work that takes no longer than this is brief to the limiter.
 inline constexpr std::uint64_t brief_work = 5000;
+/// And up to this it is better done on the loop than to wait for dear steps to end.
+inline constexpr std::uint64_t bearable_work = 1000;
+/// A step that may take longer than this is dear.
+inline constexpr std::uint64_t dear_work = 25000;
+
+/// A response that gets at least this many steps is flushed after the first one: encoders keep their
+/// output back for a mebibyte or so, and a client need not wait for that. It costs next to nothing.
+inline constexpr std::uint64_t long_response = 16;
 
 template <encoder Encoder>
 class segment : public list_hook {
@@ -158,7 +169,10 @@ class segment : public list_hook {
   class input_awaiter final : public suspended {
    public:
     explicit input_awaiter(segment& owner) noexcept : owner_(owner) {}
-    ~input_awaiter() { owner_.waiter_ = nullptr; }
+    ~input_awaiter() {
+      owner_.waiter_ = nullptr;
+      owner_.rest_.unlink();
+    }
     input_awaiter(const input_awaiter&) = delete;
     input_awaiter& operator=(const input_awaiter&) = delete;
 
@@ -166,6 +180,9 @@ class segment : public list_hook {
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       set_handle(awaiting);
       owner_.waiter_ = this;
+      if (owner_.work_.codec && !owner_.working()) {
+        owner_.core_.shared().memory_budget.rest(owner_.rest_);
+      }
     }
     void await_resume() const noexcept {}
 
@@ -173,32 +190,43 @@ class segment : public list_hook {
     segment& owner_;
   };
 
+  /// Stands for this segment's encoder while it waits.
+  class rest final : public resting_encoder {
+   public:
+    explicit rest(segment& owner) noexcept : owner_(owner) {}
+    void give_back() noexcept override { owner_.park(); }
+
+   private:
+    segment& owner_;
+  };
+
   task<> run() {
-    const bool inline_work = core_.executor().runs_inline();
     permit slot;
     while (!core_.stopped() && !done_) {
       if (!can_step()) {
         slot.release();
         input_awaiter decided(*this);
         co_await decided;
-      }
+      }  // and the encoder no longer rests
       if (nothing_left()) {
         finish();
         break;
       }
-      if (!inline_work) co_await core_.shared().jobs.admit(slot, urgency());
+      if (!claim_) co_await core_.shared().memory_budget.admit(claim_, encoder_memory());
+      const bool here = core_.executor().runs_inline() || better_here(slot);
+      if (!here) co_await core_.shared().jobs.admit(slot, classify());
       if (core_.stopped() || !prepare()) break;
 
       bool ran = false;
-      {
+      if (!here) {
         const response_core::flight_guard flight(core_, flying_);
         if (!work_.faults.refuses()) {
           ran = co_await offload(core_.executor(), core_.shared().queue, work_);
         }
       }
       if (!ran) {
-        ++core_.shared().counters.refusals;
-        if (!inline_work && core_.shared().jobs.refused(slot)) continue;
+        if (!here) ++core_.shared().counters.refusals;
+        if (!here && core_.shared().jobs.refused(slot)) continue;
         work_();
       }
       ++core_.shared().counters.steps;
@@ -220,19 +248,48 @@ class segment : public list_hook {
     const bool decided =
         working() || nothing_left() ||
         (!input_.empty() && (input_.count() > 1 || input_.front().flush || ending_.has_value()));
-    return decided && output_bytes_ + (delivering_ ? core_.unsent() : 0) < core_.output_limit();
+    return decided && (parking_ || unsent() < core_.output_limit());
   }
 
-  [[nodiscard]] rank urgency() noexcept {
-    const std::uint64_t done = accepted_ - waiting_bytes_;
+  /// Output that has not left, in bytes.
+  [[nodiscard]] std::size_t unsent() const noexcept {
+    return output_bytes_ + (delivering_ ? core_.unsent() : 0);
+  }
+
+  /// Gives the encoder back while the response waits. What it holds must come out first; later steps
+  /// go on with a new one, at their offset.
+  void park() noexcept {
+    if (!dirty_) return close();
+    input_.front().flush = true;  // there is one: a step that only processes has another behind it
+    parking_ = true;
+    kick();
+  }
+
+  /// Input that the encoder has been given, in bytes.
+  [[nodiscard]] std::uint64_t processed() const noexcept { return accepted_ - waiting_bytes_; }
+
+  /// How much this segment still has to do as far as is known: its expected rest, what a flush asks
+  /// for, or else as much as there was so far.
+  [[nodiscard]] std::uint64_t work_ahead() noexcept {
     std::uint64_t bytes = accepted_;
     if (expected_) {
-      bytes = *expected_ - std::min(*expected_, done);
+      bytes = *expected_ - std::min(*expected_, processed());
     } else if (!input_.empty() && input_.front().flush) {
       bytes = input_.front().size();
     }
-    if (Encoder::microseconds(encoding_, bytes) <= brief_work) return rank::brief;
-    return core_.begun() ? rank::begun : rank::fresh;
+    return Encoder::microseconds(encoding_, bytes);
+  }
+
+  [[nodiscard]] step_class classify() noexcept {
+    const std::uint64_t ahead = work_ahead();
+    const std::uint64_t step = std::min(ahead, Encoder::microseconds(encoding_, step_size_));
+    if (ahead <= brief_work) return {work_.codec && expected_ ? rank::ending : rank::brief, false};
+    return {core_.begun() ? rank::begun : rank::fresh, step > dear_work};
+  }
+
+  /// Dear steps hold all slots, and the loop itself is done with this sooner.
+  [[nodiscard]] bool better_here(const permit& slot) noexcept {
+    return !slot && core_.shared().jobs.crowded() && work_ahead() <= bearable_work;
   }
 
   /// Sees to it that the last input block has room: a block grows with its input up to a step.
@@ -270,12 +327,15 @@ class segment : public list_hook {
     const fault_scope scope(core_.faults());
     if (!work_.codec && !open()) return false;
     if (!working()) {
+      const bool early = start_.offset == 0 && processed() == 0 && is_long();
       const bool last = ending_.has_value() && input_.count() == 1;
       work_.input = input_.pop();
       waiting_bytes_ -= work_.input->size();
       work_.consumed = 0;
-      work_.op = last ? *ending_
-                      : (work_.input->flush ? operation::flush : operation::process);
+      work_.op = last                            ? *ending_
+                 : work_.input->flush || early ? operation::flush
+                                               : operation::process;
+      dirty_ = work_.op == operation::process;
       final_ = last;
       if (!ending_ && input_.count() < 2) core_.touch();  // refill while the step runs
     }
@@ -290,17 +350,28 @@ class segment : public list_hook {
     return true;
   }
 
+  /// Long enough to be worth a flush after its first step.
+  [[nodiscard]] bool is_long() const noexcept {
+    return !start_.length || *start_.length >= long_response * step_size_;
+  }
+
+  [[nodiscard]] std::size_t encoder_memory() const noexcept {
+    return Encoder::memory(encoding_, start_.length.value_or(start_.offset + accepted_));
+  }
+
   [[nodiscard]] bool open() noexcept {
-    start_.buffered = waiting_bytes_;
-    memory_ = core_.shared().workspaces.get(Encoder::shape(encoding_, start_));
-    if (memory_) work_.codec = Encoder::create(encoding_, start_, *memory_);
+    engine& shared = core_.shared();
+    const segment_start start{start_.offset + processed(), start_.length, waiting_bytes_};
+    if (shared.over_limit()) shared.trim();
+    memory_ = shared.workspaces.get(Encoder::shape(encoding_, start));
+    if (memory_) work_.codec = Encoder::create(encoding_, start, *memory_);
     if (!work_.codec) {
       core_.fail(!memory_ || memory_->failed() ? error::out_of_memory : error::encoder_failed);
       return false;
     }
     work_.faults = core_.faults();
     core_.set_begun();
-    ++core_.shared().counters.segments;
+    ++shared.counters.encoders;
     return true;
   }
 
@@ -310,6 +381,7 @@ class segment : public list_hook {
       core_.fail(memory_->failed() ? error::out_of_memory : work_.failure);
     }
     if (core_.stopped()) return;
+    core_.shared().workspaces.recount(*memory_);
     const fault_scope scope(core_.faults());
     bool produced = false;
     for (block_handle& b : work_.space) {
@@ -324,14 +396,19 @@ class segment : public list_hook {
     core_.touch();
     if (!work_.complete) return;
 
-    const bool marked = work_.op == operation::finish || work_.input->flush;
+    const bool asked = work_.input->flush;
+    const bool last = work_.op == operation::finish;
     work_.input.reset();
-    if (marked) {
+    if (asked || last) {
       if (!produced && !add_empty(output_)) return;
-      output_.back().flush = work_.op == operation::flush;
-      output_.back().last = work_.op == operation::finish;
+      output_.back().flush = asked && !last;
+      output_.back().last = last;
     }
-    if (final_) finish();
+    if (final_) {
+      finish();
+    } else if (std::exchange(parking_, false)) {
+      close();
+    }
   }
 
   void finish() noexcept {
@@ -343,6 +420,7 @@ class segment : public list_hook {
   void close() noexcept {
     work_.codec.reset();
     memory_.reset();
+    claim_.release();
   }
 
   void give_up() noexcept {
@@ -356,7 +434,7 @@ class segment : public list_hook {
 
   response_core& core_;
   const options encoding_;
-  segment_start start_;
+  const segment_start start_;
   const std::optional<std::uint64_t> expected_;
   const std::size_t step_size_;
 
@@ -368,15 +446,19 @@ class segment : public list_hook {
   block_queue output_;
   std::size_t output_bytes_ = 0;
 
+  bool dirty_ = false;       // the encoder holds input that no flush has followed
   bool final_ = false;       // the step under way is the last one
+  bool parking_ = false;     // the encoder is wanted back once it has been flushed
   bool delivering_ = false;  // its output goes to the host now
   bool started_ = false;
   bool flying_ = false;
   bool done_ = false;
 
+  claim claim_;                    // of an encoder
   workspace_cache::lease memory_;  // outlives the encoder in work_
   work work_;
   input_awaiter* waiter_ = nullptr;
+  rest rest_{*this};
   task<> running_;  // last: it goes first
 };
 

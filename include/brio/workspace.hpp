@@ -120,6 +120,7 @@ class workspace : public list_hook {
 
   piece* pieces_ = nullptr;
   std::size_t bytes_ = 0;
+  std::size_t counted_ = 0;  // the cache's: bytes_ when it last looked
   unsigned shape_ = 0;
   bool failed_ = false;
 };
@@ -152,8 +153,14 @@ class workspace_cache {
     while (!idle_.empty()) drop_oldest();
   }
 
-  /// Bytes held by idle workspaces.
-  [[nodiscard]] std::size_t idle_bytes() const noexcept { return idle_bytes_; }
+  /// Brings the count of a leased workspace's bytes up to date; not while a worker has it.
+  void recount(workspace& w) noexcept {
+    bytes_ = bytes_ - w.counted_ + w.bytes();
+    w.counted_ = w.bytes();
+  }
+
+  /// Bytes of all workspaces, leased (when last counted) and idle.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   [[nodiscard]] std::unique_ptr<workspace> take_idle(unsigned shape) noexcept {
@@ -167,13 +174,12 @@ class workspace_cache {
     }
     found->unlink();
     --idle_count_;
-    idle_bytes_ -= found->bytes();
     return std::unique_ptr<workspace>(found);
   }
 
   void put(std::unique_ptr<workspace> w) noexcept {
     w->end_lease();
-    idle_bytes_ += w->bytes();
+    recount(*w);
     ++idle_count_;
     idle_.push_front(*w.release());
     if (idle_count_ > kept_at_most_) drop_oldest();
@@ -183,12 +189,12 @@ class workspace_cache {
     std::unique_ptr<workspace> oldest(&idle_.back());
     oldest->unlink();
     --idle_count_;
-    idle_bytes_ -= oldest->bytes();
+    bytes_ -= oldest->counted_;
   }
 
   const std::size_t kept_at_most_;
   std::size_t idle_count_ = 0;
-  std::size_t idle_bytes_ = 0;
+  std::size_t bytes_ = 0;
   intrusive_list<workspace> idle_;
 };
 

@@ -62,6 +62,24 @@ class encoder {
     return bytes * nanoseconds_per_byte[static_cast<std::size_t>(o.quality)] / 1000;
   }
 
+  /// Hash table, ring buffer, and what grows with the input up to a metablock of a mebibyte or so;
+  /// fitted to what libbrotli 1.0.9 asks for.
+  [[nodiscard]] static constexpr std::size_t memory(const options& o,
+                                                    std::uint64_t bytes) noexcept {
+    constexpr std::size_t kib = 1024;
+    constexpr std::array<std::size_t, 12> small_table{64,   160,  300,  600,   600,   1100,
+                                                      2200, 8600, 17000, 33800, 16400, 16400};
+    constexpr std::array<std::size_t, 12> large_table{64,   160,  300,  600,   4200,  2200,
+                                                      4400, 8600, 17000, 33800, 16400, 16400};
+    const segment_start whole{0, bytes, 0};
+    const auto level = static_cast<std::size_t>(o.quality);
+    const std::size_t table = size_hint(o, whole) >= large_input ? large_table[level]  //
+                                                                 : small_table[level];
+    const std::size_t window = std::size_t{1} << window_bits(o, whole);
+    const auto metablock = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, 1024 * kib));
+    return table * kib + 2 * window + 5 * metablock + (o.quality >= 10 ? 8 * window : 0);
+  }
+
   [[nodiscard]] static constexpr unsigned shape(const options& o,
                                                 const segment_start& start) noexcept {
     const bool large = size_hint(o, start) >= large_input;

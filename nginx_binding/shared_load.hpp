@@ -1,0 +1,40 @@
+// How many steps each worker process runs, in shared memory, so that several workers do not start more
+// threads' worth of work than there are CPUs.
+//
+// Each process writes its own slot (its place in nginx's process table) and reads the others'. There is
+// no total to go wrong: a worker that dies leaves a count behind that its successor, which gets the
+// same slot, starts by clearing.
+#pragma once
+
+#include <brio/limiter.hpp>
+
+#include <array>
+#include <atomic>
+
+#include "ngx.hpp"
+
+namespace brio::nginx {
+
+class shared_load final : public peer_load {
+ public:
+  /// Adds the zone to the configuration being read. NGX_ERROR when there is no memory.
+  [[nodiscard]] static ngx_int_t add_zone(ngx_conf_t* cf) noexcept;
+
+  /// This process starts, or ends: it runs nothing.
+  static void reset() noexcept;
+
+  void publish(unsigned running) noexcept override;
+  [[nodiscard]] unsigned others() const noexcept override;
+
+ private:
+  struct table {
+    std::atomic<ngx_int_t> used;  // slots up to here have been written
+    std::array<std::atomic<unsigned>, NGX_MAX_PROCESSES> running;
+  };
+
+  static ngx_int_t init_zone(ngx_shm_zone_t* zone, void* data) noexcept;
+
+  static table* table_;
+};
+
+}  // namespace brio::nginx
