@@ -159,6 +159,16 @@ class workspace_cache {
     w.counted_ = w.bytes();
   }
 
+  /// Bytes of the idle workspaces.
+  [[nodiscard]] std::size_t idle_bytes() noexcept {
+    std::size_t total = 0;
+    for (workspace* w = idle_.empty() ? nullptr : &idle_.front(); w != nullptr;
+         w = idle_.after(*w)) {
+      total += w->bytes();
+    }
+    return total;
+  }
+
   /// Bytes of all workspaces, leased (when last counted) and idle.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 

@@ -33,7 +33,7 @@ TEST_CASE("inline and on an executor the bytes are the same at every level", "[p
     const bytes body = brio::test::text(step + (quality >= 10 ? 5000 : step + 5000), 1);
     const brotli_options o{.encoding = {.quality = quality}, .length = body.size()};
 
-    brio::engine shared(2);
+    brio::engine shared({.slots = 2});
     brio::inline_executor direct;
     brotli_host reference(shared, direct, body, o);
     reference.pump();

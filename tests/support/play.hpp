@@ -56,10 +56,12 @@ class play {
   std::vector<host<Encoder>*> hosts_;
 };
 
-/// Nothing of any response is left: no block handed out, no slot taken or waited for.
+/// Nothing of any response is left: no block handed out, no slot taken or waited for, no memory
+/// promised.
 inline bool at_rest(const engine& shared) {
   return shared.blocks.used_bytes() == 0 && shared.jobs.running() == 0 &&
-         shared.jobs.waiting() == 0;
+         shared.jobs.waiting() == 0 && shared.memory_budget.reserved() == 0 &&
+         shared.memory_budget.claimed() == 0;
 }
 
 }  // namespace brio::test

@@ -29,6 +29,7 @@ struct store_options {
   std::size_t step = 64;   ///< bytes of input a step
   unsigned copies = 1;     ///< output bytes for each input byte
   std::uint64_t cost = 0;  ///< microseconds a byte, as estimated
+  std::size_t memory = 1;  ///< bytes an encoder takes, as estimated
   unsigned shape = 0;
 };
 
@@ -39,6 +40,9 @@ class store_encoder {
   [[nodiscard]] static std::size_t step_size(const options& o) noexcept { return o.step; }
   [[nodiscard]] static std::uint64_t microseconds(const options& o, std::uint64_t bytes) noexcept {
     return bytes * o.cost;
+  }
+  [[nodiscard]] static std::size_t memory(const options& o, std::uint64_t) noexcept {
+    return o.memory;
   }
   [[nodiscard]] static unsigned shape(const options& o, const segment_start&) noexcept {
     return o.shape;

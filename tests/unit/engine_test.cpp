@@ -11,11 +11,11 @@ using brio::test::store_encoder;
 
 TEST_CASE("an engine has a slot for each CPU unless it is told otherwise", "[engine]") {
   CHECK(brio::engine().jobs.slots() >= 1);
-  CHECK(brio::engine(3).jobs.slots() == 3);
+  CHECK(brio::engine({.slots = 3}).jobs.slots() == 3);
 }
 
 TEST_CASE("an engine counts the steps and the segments of its responses", "[engine]") {
-  brio::engine shared(2);
+  brio::engine shared({.slots = 2});
   brio::inline_executor executor;
   const bytes body = brio::test::text(64 * 3 + 1, 1);
   for (int i = 0; i < 2; ++i) {
@@ -24,12 +24,12 @@ TEST_CASE("an engine counts the steps and the segments of its responses", "[engi
     REQUIRE(h.complete());
   }
   CHECK(shared.counters.steps == 8);
-  CHECK(shared.counters.segments == 2);
+  CHECK(shared.counters.encoders == 2);
   CHECK(shared.counters.refusals == 0);
 }
 
 TEST_CASE("an engine keeps memory for the next response until it is trimmed", "[engine]") {
-  brio::engine shared(2);
+  brio::engine shared({.slots = 2});
   brio::inline_executor executor;
   const bytes body = brio::test::text(1000, 1);
   {

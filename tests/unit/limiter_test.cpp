@@ -26,14 +26,14 @@ struct client {
 };
 
 task<> ask(limiter* jobs, rank urgency, client* who, std::vector<int>* order) {
-  co_await jobs->admit(who->slot, urgency);
+  co_await jobs->admit(who->slot, {urgency});
   order->push_back(who->name);
 }
 
 /// The slot lives in the coroutine, as a segment's does.
 task<> ask_and_hold(limiter* jobs, rank urgency, bool* admitted) {
   permit slot;
-  co_await jobs->admit(slot, urgency);
+  co_await jobs->admit(slot, {urgency});
   *admitted = true;
   co_await std::suspend_always{};
 }

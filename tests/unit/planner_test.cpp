@@ -44,12 +44,12 @@ static_assert(cut_plan{10, 3}.end(2) == 10);
 static_assert(cut_plan{0, 1}.end(0) == 0);
 
 // Unknown length: a backlog, a slot, and tasks to spare.
-static_assert(cut_here(mib, {4, mib}, 1, 1));
-static_assert(cut_here(mib, {4, mib}, 3, 1));
-static_assert(!cut_here(mib - 1, {4, mib}, 1, 1));
-static_assert(!cut_here(mib, {4, mib}, 4, 1));
-static_assert(!cut_here(mib, {4, mib}, 1, 0));
-static_assert(!cut_here(mib, {1, mib}, 1, 4));
+static_assert(cut_here(4 * mib, mib, {4, mib}, 1, 1));
+static_assert(cut_here(4 * mib, mib, {4, mib}, 3, 1));
+static_assert(!cut_here(4 * mib, mib - 1, {4, mib}, 1, 1));
+static_assert(!cut_here(4 * mib, mib, {4, mib}, 4, 1));
+static_assert(!cut_here(4 * mib, mib, {4, mib}, 1, 0));
+static_assert(!cut_here(4 * mib, mib, {1, mib}, 1, 4));
 
 TEST_CASE("parts cover the response, differ by at most a byte, and are neither crumbs nor giants",
           "[planner]") {

@@ -53,7 +53,7 @@ std::optional<bytes> decode(const bytes& output, const response_options<brio::br
 template <brio::encoder Encoder>
 bool end_after(std::size_t events, ending how, const scenario<Encoder>& given, const bytes& body,
                std::uint64_t seed) {
-  engine shared(given.slots);
+  engine shared({.slots = given.slots});
   manual_executor executor;
   dice choose(seed);
   bool reached = true;

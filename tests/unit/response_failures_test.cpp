@@ -79,7 +79,7 @@ void fail_each_allocation(const response_options<Encoder>& o, const habits& mann
   long failures = 0;
   for (long nth = 1;; ++nth) {
     CAPTURE(nth, warm, inline_work);
-    engine shared(4);
+    engine shared({.slots = 4});
     manual_executor manual;
     brio::inline_executor direct;
     const brio::executor_ref executor =
@@ -122,7 +122,7 @@ TEST_CASE("a refused submission changes no byte, whichever it is", "[response][f
   for (std::size_t nth = 1; nth == 1 || nth <= submissions; ++nth) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       CAPTURE(tasks, nth, seed);
-      engine shared(4);
+      engine shared({.slots = 4});
       manual_executor executor;
       executor.refuse_nth(nth);
       dice choose(seed);
@@ -145,7 +145,7 @@ TEST_CASE("an executor that refuses everything leaves the work to the loop",
   const auto tasks = GENERATE(1U, 4U);
   const std::uint64_t seed = GENERATE(1U, 2U, 3U);
   CAPTURE(tasks, seed);
-  engine shared(4);
+  engine shared({.slots = 4});
   manual_executor executor;
   executor.refuse_all();
   dice choose(seed);
@@ -166,7 +166,7 @@ TEST_CASE("refusals in a row are waited out while other steps run", "[response][
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     dice choose(seed);
-    engine shared(4);
+    engine shared({.slots = 4});
     manual_executor executor;
     {
       const store_options o{.length = body.size(), .cuts = {3, 100}};
@@ -186,7 +186,7 @@ TEST_CASE("refusals in a row are waited out while other steps run", "[response][
 TEST_CASE("a refused step goes to the executor later when something else runs",
           "[response][failures]") {
   const bytes body = brio::test::text(64, 1);
-  engine shared(4);
+  engine shared({.slots = 4});
   manual_executor executor;
   executor.refuse_nth(2);
   host<store_encoder> one(shared, executor, body, {});
@@ -209,7 +209,7 @@ TEST_CASE("submissions refused by a fault plan are taken like an executor's refu
   const bytes body = brio::test::text(900, 1);
   brio::fault_plan plan;
   plan.refuse.set(GENERATE(1, 2, 3, brio::fault_trigger::always));
-  engine shared(4);
+  engine shared({.slots = 4});
   manual_executor executor;
   dice choose(1);
   host<store_encoder> h(

@@ -70,7 +70,7 @@ class four_in_flight {
     return position;
   }
 
-  engine shared_{segments};
+  engine shared_{{.slots = segments}};
   manual_executor executor_;
   std::vector<std::size_t> pending_{0, 1, 2, 3};
   std::vector<std::size_t> done_;
@@ -142,7 +142,7 @@ TEST_CASE("segments of many steps give the same bytes in every order tried", "[r
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     dice choose(seed);
-    engine shared(segments);
+    engine shared({.slots = segments});
     manual_executor executor;
     {
       host<store_encoder> h(

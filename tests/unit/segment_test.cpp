@@ -33,7 +33,7 @@ using options = response_options<store_encoder>;
 constexpr std::size_t step = 64;
 
 bytes output_of(const bytes& body, const habits& h, std::uint64_t seed) {
-  engine shared(2);
+  engine shared({.slots = 2});
   manual_executor executor;
   dice choose(seed);
   host<store_encoder> one(shared, executor, body, options{.length = body.size()}, h);
@@ -56,7 +56,7 @@ TEST_CASE("steps have a fixed size however the input arrives", "[segment]") {
 }
 
 TEST_CASE("a full block waits until it is known what follows it", "[segment]") {
-  engine shared(2);
+  engine shared({.slots = 2});
   manual_executor executor;
   const bytes body = brio::test::text(step, 1);
   host<store_encoder> h(shared, executor, body, {}, {.finishes = false});
@@ -74,7 +74,7 @@ TEST_CASE("a full block waits until it is known what follows it", "[segment]") {
 
 TEST_CASE("the end is part of the last step, never a step of its own", "[segment]") {
   for (const std::size_t steps : {1U, 2U, 5U}) {
-    engine shared(2);
+    engine shared({.slots = 2});
     brio::inline_executor executor;
     const bytes body = brio::test::text(steps * step, 1);
     host<store_encoder> h(shared, executor, body, {});
@@ -85,7 +85,7 @@ TEST_CASE("the end is part of the last step, never a step of its own", "[segment
 }
 
 TEST_CASE("what arrives before a flushed step has started joins it", "[segment]") {
-  engine shared(1);
+  engine shared({.slots = 1});
   manual_executor executor;
   const bytes body = brio::test::text(step + 30, 1);
   const std::span<const std::byte> all(body);
@@ -103,14 +103,14 @@ TEST_CASE("what arrives before a flushed step has started joins it", "[segment]"
 }
 
 TEST_CASE("an encoder is made with the first step and gone with the last", "[segment]") {
-  engine shared(1);
+  engine shared({.slots = 1});
   manual_executor executor;
   const bytes body = brio::test::text(2 * step, 1);
   host<store_encoder> h(shared, executor, body, {});
   CHECK(h.body().write(std::span(body).first(step)) == step);
-  CHECK(shared.counters.segments == 0);
+  CHECK(shared.counters.encoders == 0);
   CHECK(h.body().write(std::span(body).last(step)) == step);
-  CHECK(shared.counters.segments == 1);
+  CHECK(shared.counters.encoders == 1);
   h.body().finish();
   for (int i = 0; i < 2; ++i) {
     CHECK(shared.workspaces.idle_bytes() == 0);
@@ -123,7 +123,7 @@ TEST_CASE("an encoder is made with the first step and gone with the last", "[seg
 TEST_CASE("a step with more output than space goes on with more space", "[segment]") {
   // 64 bytes become 128 KiB, and a step has 64 KiB of space at a time.
   constexpr unsigned copies = 2048;
-  engine shared(1);
+  engine shared({.slots = 1});
   manual_executor executor;
   dice choose(1);
   const bytes body = brio::test::text(3 * step, 1);
@@ -136,7 +136,7 @@ TEST_CASE("a step with more output than space goes on with more space", "[segmen
 }
 
 TEST_CASE("a segment without input or room holds no slot", "[segment]") {
-  engine shared(1);
+  engine shared({.slots = 1});
   manual_executor executor;
   const bytes body = brio::test::text(2 * step, 1);
   host<store_encoder> h(shared, executor, body, {}, {.finishes = false});
