@@ -27,6 +27,11 @@ class input_chain {
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] ngx_buf_t& front() const noexcept { return *first_->buf; }
 
+  /// False for bytes that are only in a file; the copy filter reads those in for us.
+  [[nodiscard]] bool readable() const noexcept {
+    return ngx_buf_in_memory(&front()) || ngx_buf_size(&front()) == 0;
+  }
+
   /// What is left of the first buffer.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     const ngx_buf_t& b = front();
@@ -34,7 +39,7 @@ class input_chain {
     return {reinterpret_cast<const std::byte*>(b.pos), static_cast<std::size_t>(b.last - b.pos)};
   }
   /// `count` bytes of the first buffer have been taken; its producer sees that in `pos`.
-  void consume(std::size_t count) const noexcept { front().pos += count; }
+  void consume(std::size_t count) noexcept { front().pos += count; }
 
   void pop() noexcept {
     ngx_chain_t* link = first_;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "headers.hpp"
 

@@ -1,8 +1,8 @@
 // Decides whether a response is compressed, and makes its headers say so.
 //
 // The conditions and their order are google/ngx_brotli's, so that a configuration means the same,
-// with two differences: Accept-Encoding is read as RFC 9110 has it, and a response that there is no
-// memory for goes out as it is.
+// with three differences: Accept-Encoding is read as RFC 9110 has it, ranges of a sliced response stay
+// ranges, and a response that there is no memory for goes out as it is.
 #include <brio/negotiate.hpp>
 
 #include "headers.hpp"
@@ -32,11 +32,17 @@ bool client_accepts(ngx_http_request_t* r) noexcept {
   return br.accepted();
 }
 
+/// What comes is only the part of the body that a range was asked of (slice): it must reach the range
+/// filter as it is.
+bool partial(const ngx_http_request_t* r) noexcept {
+  return r->subrequest_ranges && r->headers_in.range != nullptr;
+}
+
 ngx_int_t filter(ngx_http_request_t* r) noexcept {
   const location_options& o = options_of(r);
   if (!compressible(r, o)) return next_filter(r);
   r->gzip_vary = 1;
-  if (r != r->main || !client_accepts(r)) return next_filter(r);
+  if (r != r->main || partial(r) || !client_accepts(r)) return next_filter(r);
 
   auto* encoding = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
   if (encoding == nullptr) return NGX_ERROR;

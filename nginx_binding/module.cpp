@@ -7,10 +7,10 @@
 namespace brio::nginx {
 namespace {
 
-ngx_int_t install_filters(ngx_conf_t*) noexcept {
+ngx_int_t install(ngx_conf_t* cf) noexcept {
   install_header_filter();
   install_body_filter();
-  return NGX_OK;
+  return shared_load::add_zone(cf);
 }
 
 ngx_int_t start_process(ngx_cycle_t*) noexcept {
@@ -22,7 +22,7 @@ void end_process(ngx_cycle_t*) noexcept { shared_load::reset(); }
 
 ngx_http_module_t context = {
     add_variables,            // preconfiguration
-    install_filters,          // postconfiguration
+    install,                  // postconfiguration
     create_main_options,      // create main configuration
     init_main_options,        // init main configuration
     nullptr,                  // create server configuration

@@ -1,14 +1,16 @@
 #include "options.hpp"
 
-#include <brotli/encode.h>
+#include <brio/brotli/encoder.hpp>
 
+#include <cstddef>
 #include <new>
 
 #include "module.hpp"
-#include "shared_load.hpp"
 
 namespace brio::nginx {
 namespace {
+
+using limits = brotli::encoder_options;
 
 constexpr ssize_t kilobyte = 1024;
 constexpr ssize_t megabyte = 1024 * 1024;
@@ -27,8 +29,9 @@ char* conf_error() noexcept { return static_cast<char*>(NGX_CONF_ERROR); }
 /// nginx adds " in FILE:LINE".
 char* invalid_value(ngx_conf_t* cf, const ngx_command_t* cmd, const ngx_str_t& value,
                     const char* allowed) noexcept {
-  ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value \"%V\" in \"%V\" directive, it must be %s",
-                     &value, &cmd->name, allowed);
+  ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                     "invalid value \"%V\" in \"%V\" directive, it must be %s", &value, &cmd->name,
+                     allowed);
   return conf_error();
 }
 
@@ -46,11 +49,11 @@ char duplicate[] = "is duplicate";
 char* set_number(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
   auto& number = field<ngx_int_t>(options, cmd);
   if (number != NGX_CONF_UNSET) return duplicate;
-  const auto& limits = *static_cast<const range*>(cmd->post);
+  const auto& bounds = *static_cast<const range*>(cmd->post);
   const ngx_str_t& text = argument(cf, 1);
   const ngx_int_t value = ngx_atoi(text.data, text.len);
-  if (value == NGX_ERROR || value < limits.least || value > limits.most) {
-    return invalid_value(cf, cmd, text, limits.allowed);
+  if (value == NGX_ERROR || value < bounds.least || value > bounds.most) {
+    return invalid_value(cf, cmd, text, bounds.allowed);
   }
   number = value;
   return conf_ok;
@@ -59,11 +62,11 @@ char* set_number(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
 char* set_size(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
   auto& size = field<ssize_t>(options, cmd);
   if (size != NGX_CONF_UNSET) return duplicate;
-  const auto& limits = *static_cast<const range*>(cmd->post);
+  const auto& bounds = *static_cast<const range*>(cmd->post);
   ngx_str_t text = argument(cf, 1);
   const ssize_t value = ngx_parse_size(&text);
-  if (value == NGX_ERROR || value < limits.least || value > limits.most) {
-    return invalid_value(cf, cmd, text, limits.allowed);
+  if (value == NGX_ERROR || value < bounds.least || value > bounds.most) {
+    return invalid_value(cf, cmd, text, bounds.allowed);
   }
   size = value;
   return conf_ok;
@@ -74,7 +77,7 @@ char* set_window(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
   if (bits != NGX_CONF_UNSET) return duplicate;
   ngx_str_t text = argument(cf, 1);
   const ssize_t value = ngx_parse_size(&text);
-  for (int b = BROTLI_MIN_WINDOW_BITS; b <= BROTLI_MAX_WINDOW_BITS; ++b) {
+  for (int b = limits::least_window_bits; b <= limits::most_window_bits; ++b) {
     if (value == ssize_t{1} << b) {
       bits = b;
       return conf_ok;
@@ -107,8 +110,8 @@ char* set_thread_pool(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcep
   // The pool may be declared further down; nginx complains with file and line if it never is.
   ngx_thread_pool_t* pool = ngx_thread_pool_add(cf, &name);
   if (pool == nullptr) return conf_error();
-  auto* main = static_cast<main_options*>(
-      ngx_http_conf_get_module_main_conf(cf, ngx_http_brio_module));
+  auto* main =
+      static_cast<main_options*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_brio_module));
   auto* known = static_cast<thread_executor**>(main->executors.elts);
   for (ngx_uint_t i = 0; i < main->executors.nelts; ++i) {
     if (known[i]->pool() == pool) {
@@ -141,7 +144,7 @@ char* accept_buffers(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept
   return conf_ok;
 }
 
-const range level_range = {BROTLI_MIN_QUALITY, BROTLI_MAX_QUALITY, "a number from 0 to 11"};
+const range level_range = {limits::least_quality, limits::most_quality, "a number from 0 to 11"};
 const range tasks_range = {1, 64, "a number from 1 to 64"};
 const range segment_range = {64 * kilobyte, 16 * megabyte, "a size from 64k to 16m"};
 const range jobs_range = {1, 256, "a number from 1 to 256"};
@@ -210,11 +213,11 @@ void* create_main_options(ngx_conf_t* cf) noexcept {
   return options;
 }
 
-char* init_main_options(ngx_conf_t* cf, void* conf) noexcept {
+char* init_main_options(ngx_conf_t*, void* conf) noexcept {
   auto& options = *static_cast<main_options*>(conf);
   ngx_conf_init_value(options.jobs, 0);
   ngx_conf_init_value(options.memory_limit, 512 * megabyte);
-  return shared_load::add_zone(cf) == NGX_OK ? conf_ok : conf_error();
+  return conf_ok;
 }
 
 void* create_location_options(ngx_conf_t* cf) noexcept {

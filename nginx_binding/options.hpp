@@ -13,14 +13,14 @@ struct location_options {
   ngx_flag_t enabled;
   ngx_hash_t types;
   ngx_array_t* types_keys;
-  ssize_t min_length;               ///< bytes; shorter responses of known length stay as they are
-  ngx_int_t level;                  ///< 0 to 11
-  ngx_int_t window_bits;            ///< 10 to 24
-  thread_executor* executor;        ///< nullptr: compress in the event loop
-  ngx_int_t tasks;                  ///< 1 to 64
-  ssize_t segment_size;             ///< bytes, 64k to 16m
-  ngx_flag_t fixed_cuts;            ///< cut at every segment size, whatever the load
-  ssize_t thread_pool_min_length;   ///< bytes
+  ssize_t min_length;              ///< bytes; shorter responses of known length stay as they are
+  ngx_int_t level;                 ///< 0 to 11
+  ngx_int_t window_bits;           ///< 10 to 24
+  thread_executor* executor;       ///< nullptr: compress in the event loop
+  ngx_int_t tasks;                 ///< 1 to 64
+  ssize_t segment_size;            ///< bytes, 64k to 16m
+  ngx_flag_t fixed_cuts;           ///< cut at every segment size, whatever the load
+  ssize_t thread_pool_min_length;  ///< bytes
 };
 
 /// Kept once for the whole http block.

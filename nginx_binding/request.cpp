@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 #include "faults.hpp"
 #include "module.hpp"
@@ -44,9 +45,8 @@ request* request::create(ngx_http_request_t* r, const location_options& o) noexc
 
   // A short response costs less than the way to a thread and back, unless its level is dear.
   const bool cheap = length >= 0 && length < o.thread_pool_min_length && o.level <= cheap_level;
-  const executor_ref executor = o.executor == nullptr || cheap
-                                    ? executor_ref(w->in_event_loop())
-                                    : executor_ref(*o.executor);
+  const executor_ref executor =
+      o.executor == nullptr || cheap ? executor_ref(w->in_event_loop()) : executor_ref(*o.executor);
   error why = error::none;
   self->body_ = body::create(w->engine(), executor, {on_wake, self}, options, &why);
   if (!self->body_) return not_now(r, why);
@@ -87,9 +87,9 @@ void request::stop() noexcept {
 
 ngx_int_t request::filter(ngx_chain_t* in) noexcept {
   ngx_connection_t* c = request_->connection;
-  if (failed_ || c->error) return NGX_ERROR;
+  if (failed_ || !body_ || c->error) return NGX_ERROR;
   if (in != nullptr) {
-    if (!input_.add(in)) return fail("out of memory");
+    if (!input_.add(in)) return fail(NGX_LOG_ERR, message(error::out_of_memory).data());
   } else if (output_.busy() || others_buffer(c)) {
     if (next_body_filter(request_, nullptr) == NGX_ERROR) return NGX_ERROR;
     output_.reap();
@@ -101,7 +101,8 @@ ngx_int_t request::pump() noexcept {
   do {
     if (send() == NGX_ERROR) return NGX_ERROR;
   } while (feed());
-  if (body_.failure() != error::none) return fail(message(body_.failure()).data());
+  if (failed_) return NGX_ERROR;
+  if (body_.failure() != error::none) return fail(NGX_LOG_ERR, message(body_.failure()).data());
 
   if (body_.pending() || !input_.empty()) {
     if (!owed_) owed_.emplace(request_->connection, tick_);
@@ -117,7 +118,8 @@ ngx_int_t request::send() noexcept {
     const bool reuse_marks = !others_buffer(request_->connection);
     while (chunk piece = body_.take()) {
       complete_ = piece.last();
-      if (!output_.add(std::move(piece), reuse_marks)) return fail("out of memory");
+      if (!output_.add(std::move(piece), reuse_marks))
+        return fail(NGX_LOG_ERR, message(error::out_of_memory).data());
     }
     bytes_in_ = body_.bytes_in();
     bytes_out_ = body_.bytes_out();
@@ -134,6 +136,10 @@ ngx_int_t request::send() noexcept {
 bool request::feed() noexcept {
   bool fed = false;
   while (!input_.empty()) {
+    if (!input_.readable()) {
+      (void)fail(NGX_LOG_ALERT, "a buffer is not in memory");
+      return false;
+    }
     const std::span<const std::byte> bytes = input_.bytes();
     if (!input_ended_ && !bytes.empty()) {
       const std::size_t taken = body_.write(bytes);
@@ -160,11 +166,11 @@ void request::take_marks(const ngx_buf_t& b) noexcept {
   }
 }
 
-ngx_int_t request::fail(const char* what) noexcept {
+ngx_int_t request::fail(ngx_uint_t level, const char* what) noexcept {
   if (!failed_) {
     failed_ = true;
-    ngx_log_error(NGX_LOG_ERR, request_->connection->log, 0,
-                  "brotli: %s, the response is cut short", what);
+    ngx_log_error(level, request_->connection->log, 0, "brotli: %s, the response is cut short",
+                  what);
     body_.cancel();
   }
   owed_.reset();
@@ -203,7 +209,7 @@ void request::keep_timers_back() noexcept {
   ngx_http_upstream_t* upstream = active->upstream;
   if (!input_.empty() && upstream != nullptr && upstream->peer.connection != nullptr) {
     ngx_event_t* read = upstream->peer.connection->read;
-    if (read->timer_set) {
+    if (read->timer_set && !read->delayed) {
       ngx_del_timer(read);
       ngx_add_timer(read, upstream->conf->read_timeout);
     }

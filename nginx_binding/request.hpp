@@ -67,7 +67,7 @@ class request {
   ngx_int_t send() noexcept;
   [[nodiscard]] bool feed() noexcept;
   void take_marks(const ngx_buf_t& b) noexcept;
-  ngx_int_t fail(const char* what) noexcept;
+  ngx_int_t fail(ngx_uint_t level, const char* what) noexcept;
 
   /// Pumps outside of any call from nginx, and tells it.
   void go_on() noexcept;

@@ -35,12 +35,12 @@ void shared_load::reset() noexcept {
 }
 
 void shared_load::publish(unsigned running) noexcept {
-  table_->running[static_cast<std::size_t>(ngx_process_slot)].store(running,
-                                                                    std::memory_order_relaxed);
+  const std::uint64_t written = std::uint64_t{ngx_current_msec} << count_bits | running;
+  table_->slots[static_cast<std::size_t>(ngx_process_slot)].store(written,
+                                                                  std::memory_order_relaxed);
   ngx_int_t used = table_->used.load(std::memory_order_relaxed);
-  while (used <= ngx_process_slot &&
-         !table_->used.compare_exchange_weak(used, ngx_process_slot + 1,
-                                             std::memory_order_relaxed)) {
+  while (used <= ngx_process_slot && !table_->used.compare_exchange_weak(
+                                         used, ngx_process_slot + 1, std::memory_order_relaxed)) {
   }
 }
 
@@ -49,7 +49,10 @@ unsigned shared_load::others() const noexcept {
   unsigned sum = 0;
   for (ngx_int_t slot = 0; slot < used; ++slot) {
     if (slot == ngx_process_slot) continue;
-    sum += table_->running[static_cast<std::size_t>(slot)].load(std::memory_order_relaxed);
+    const std::uint64_t written =
+        table_->slots[static_cast<std::size_t>(slot)].load(std::memory_order_relaxed);
+    const std::uint64_t age = ngx_current_msec - (written >> count_bits);
+    if (age < lifetime) sum += static_cast<unsigned>(written & ((1U << count_bits) - 1));
   }
   return sum;
 }

@@ -2,14 +2,15 @@
 // threads' worth of work than there are CPUs.
 //
 // Each process writes its own slot (its place in nginx's process table) and reads the others'. There is
-// no total to go wrong: a worker that dies leaves a count behind that its successor, which gets the
-// same slot, starts by clearing.
+// no total to go wrong: what a worker that died has left behind counts for a few seconds at most, since
+// a count comes with the time when it was written, and running steps end and are counted anew.
 #pragma once
 
 #include <brio/limiter.hpp>
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 #include "ngx.hpp"
 
@@ -29,8 +30,13 @@ class shared_load final : public peer_load {
  private:
   struct table {
     std::atomic<ngx_int_t> used;  // slots up to here have been written
-    std::array<std::atomic<unsigned>, NGX_MAX_PROCESSES> running;
+    std::array<std::atomic<std::uint64_t>, NGX_MAX_PROCESSES> slots;  // time and count
   };
+
+  /// Milliseconds after which a count no longer counts; a step takes a second or two at the most.
+  static constexpr std::uint64_t lifetime = 10'000;
+  /// The lower bits of a slot hold the count, those above it the time in milliseconds.
+  static constexpr unsigned count_bits = 16;
 
   static ngx_int_t init_zone(ngx_shm_zone_t* zone, void* data) noexcept;
 

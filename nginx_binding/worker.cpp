@@ -19,8 +19,7 @@ worker* worker::get() noexcept {
 }
 
 worker::worker(const main_options& o) noexcept
-    : engine_({.slots = o.jobs == 0 ? std::thread::hardware_concurrency()
-                                    : static_cast<unsigned>(o.jobs),
+    : engine_({.slots = o.jobs == 0 ? usable_cpus() : static_cast<unsigned>(o.jobs),
                .memory_limit = static_cast<std::size_t>(o.memory_limit),
                .peers = &load_}) {
   idle_timer_.handler = on_timer;

@@ -4,6 +4,8 @@
 #include <brio/async/inline_executor.hpp>
 #include <brio/engine.hpp>
 
+#include <cstdint>
+
 #include "ngx.hpp"
 #include "shared_load.hpp"
 

@@ -35,7 +35,8 @@ class next_turn final : public suspended {
 inline task<> admissions(limiter& jobs, std::size_t count) {
   for (std::size_t at = 0; at < count; ++at) {
     permit slot;
-    co_await jobs.admit(slot, rank::fresh);
+    const step_class step{rank::fresh};
+    co_await jobs.admit(slot, step);
   }
 }
 
@@ -84,7 +85,7 @@ inline void run_turns(run_queue& queue, std::size_t count) {
       "limiter, contended", 31, 2 * count,
       [&] {
         permit held;  // while both queue up: then they take turns
-        auto holding = jobs.admit(held, rank::fresh);
+        auto holding = jobs.admit(held, step_class{rank::fresh});
         if (!holding.await_ready()) throw std::logic_error("the only slot is taken");
         const auto one = detail::admissions(jobs, count);
         const auto other = detail::admissions(jobs, count);

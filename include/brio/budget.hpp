@@ -1,8 +1,8 @@
 // The memory budget of one event loop: who may start, and who may have an encoder.
 //
-//   reservation   for each response, before its headers say that it is compressed: the input that it
-//                 may come to hold, with an encoder for each slot set aside. What does not fit is
-//                 refused, and the host sends it as it is.
+//   reservation   for each response, before its headers say that it is compressed: what it holds while
+//                 it waits, with an encoder for each slot set aside. What does not fit is refused, and
+//                 the host sends it as it is.
 //   claim         for each encoder, before it is made: what it may come to need. Who does not fit
 //                 waits, first come first served, and meanwhile those encoders are asked back whose
 //                 responses are themselves waiting, the one that has rested longest first.
@@ -92,13 +92,16 @@ class budget {
   budget& operator=(const budget&) = delete;
 
   /// Reserves `input` bytes for a response whose encoders take `encoder` bytes each; empty when that
-  /// is more than is left. The largest encoder in sight is set aside once for each slot.
+  /// is more than is left. The largest encoder in sight is set aside once for each slot; encoders beyond
+  /// that have room only until it is reserved, and are asked back then if they rest.
   [[nodiscard]] reservation reserve(std::size_t input, std::size_t encoder) noexcept {
     const std::size_t largest = std::max(encoder, reservations_ == 0 ? 0 : largest_encoder_);
-    if (reservations_ > 0 && reserved_ + input + slots_ * largest > limit_) return {};
+    const std::size_t set_aside = std::min(slots_ * largest, limit_ / 2);
+    if (reservations_ > 0 && reserved_ + input + set_aside > limit_) return {};
     largest_encoder_ = largest;
     reserved_ += input;
     ++reservations_;
+    while (reserved_ + claimed_ > limit_ && !resting_.empty()) ask_back(resting_.front());
     return {*this, input};
   }
 
@@ -111,6 +114,7 @@ class budget {
   /// `encoder` rests from now on, until it is unlinked.
   inline void rest(resting_encoder& encoder) noexcept;
 
+  /// In bytes: the limit, and what reservations and claims hold of it.
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
   [[nodiscard]] std::size_t reserved() const noexcept { return reserved_; }
   [[nodiscard]] std::size_t claimed() const noexcept { return claimed_; }
@@ -131,7 +135,8 @@ class budget {
     encoder.give_back();
   }
 
-  inline void give_back(std::size_t bytes) noexcept;
+  /// Lets through who fits now.
+  inline void grant() noexcept;
 
   run_queue& queue_;
   const std::size_t limit_;
@@ -150,6 +155,11 @@ class [[nodiscard("co_await it")]] budget::admission final : public suspended {
  public:
   admission(budget& owner, claim& right, std::size_t bytes) noexcept
       : owner_(owner), right_(right), bytes_(bytes) {}
+  ~admission() {
+    const bool waited = linked();
+    unlink();
+    if (waited) owner_.grant();  // a smaller one may have stood behind it
+  }
   admission(const admission&) = delete;
   admission& operator=(const admission&) = delete;
 
@@ -186,11 +196,10 @@ inline budget::admission budget::admit(claim& right, std::size_t bytes) noexcept
 
 inline void budget::rest(resting_encoder& encoder) noexcept {
   resting_.push_back(encoder);
-  if (!waiting_.empty()) ask_back(encoder);
+  if (!waiting_.empty() || reserved_ + claimed_ > limit_) ask_back(encoder);
 }
 
-inline void budget::give_back(std::size_t bytes) noexcept {
-  claimed_ -= bytes;
+inline void budget::grant() noexcept {
   while (!waiting_.empty() && fits(waiting_.front().bytes_)) {
     admission& next = waiting_.pop_front();
     next.take();
@@ -202,10 +211,14 @@ inline reservation::~reservation() {
   if (owner_ == nullptr) return;
   owner_->reserved_ -= bytes_;
   --owner_->reservations_;
+  owner_->grant();
 }
 
 inline void claim::release() noexcept {
-  if (owner_ != nullptr) std::exchange(owner_, nullptr)->give_back(bytes_);
+  if (owner_ == nullptr) return;
+  budget& owner = *std::exchange(owner_, nullptr);
+  owner.claimed_ -= bytes_;
+  owner.grant();
 }
 
 }  // namespace brio

@@ -42,24 +42,25 @@ struct step_result {
 };
 
 template <class E>
-concept encoder =
-    std::movable<E> &&
-    requires(E& e, const typename E::options& options, const segment_start& start, workspace& memory,
-             std::span<const std::byte> input, operation op, std::span<std::byte> space,
-             std::uint64_t bytes) {
-      /// How much input one step gets, in bytes; the same for a whole response, at most 256 KiB.
-      { E::step_size(options) } noexcept -> std::same_as<std::size_t>;
-      /// Roughly how long `bytes` take to compress, in microseconds.
-      { E::microseconds(options, bytes) } noexcept -> std::same_as<std::uint64_t>;
-      /// Roughly the most memory that an encoder takes for a response of `bytes`, in bytes.
-      { E::memory(options, bytes) } noexcept -> std::same_as<std::size_t>;
-      /// Encoders with equal shapes want the same memory, see workspace_cache::get().
-      { E::shape(options, start) } noexcept -> std::same_as<unsigned>;
-      /// A new encoder in `memory`, which outlives it; nothing when that failed, and
-      /// memory.failed() then tells whether for want of memory. On the loop.
-      { E::create(options, start, memory) } noexcept -> std::same_as<std::optional<E>>;
-      /// One step. Any thread, never two at once. Does not throw and allocates from its workspace.
-      { e.step(input, op, space) } noexcept -> std::same_as<step_result>;
-    };
+concept encoder = std::movable<E> &&
+                  requires(E& e, const typename E::options& options, const segment_start& start,
+                           workspace& memory, std::span<const std::byte> input, operation op,
+                           std::span<std::byte> space, std::uint64_t bytes) {
+                    /// How much input one step gets, in bytes; the same for a whole response, at most 256 KiB.
+                    { E::step_size(options) } noexcept -> std::same_as<std::size_t>;
+                    /// Roughly how long `bytes` take to compress, in microseconds.
+                    { E::microseconds(options, bytes) } noexcept -> std::same_as<std::uint64_t>;
+                    /// Roughly the most memory that an encoder takes for a response of `bytes`, in bytes.
+                    { E::memory(options, bytes) } noexcept -> std::same_as<std::size_t>;
+                    /// Encoders with equal shapes want the same memory, see workspace_cache::get().
+                    { E::shape(options, start) } noexcept -> std::same_as<unsigned>;
+                    /// A new encoder in `memory`, which outlives it; nothing when that failed, and
+                    /// memory.failed() then tells whether for want of memory. On the loop.
+                    {
+                      E::create(options, start, memory)
+                    } noexcept -> std::same_as<std::optional<E>>;
+                    /// One step. Any thread, never two at once. Does not throw and allocates from its workspace.
+                    { e.step(input, op, space) } noexcept -> std::same_as<step_result>;
+                  };
 
 }  // namespace brio

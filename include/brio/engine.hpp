@@ -7,20 +7,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 
 #include <brio/async/run_queue.hpp>
 #include <brio/blocks.hpp>
 #include <brio/budget.hpp>
 #include <brio/limiter.hpp>
+#include <brio/usable_cpus.hpp>
 #include <brio/workspace.hpp>
 
 namespace brio {
 
 struct engine_options {
   /// The most steps that executors run at once (K), from 1: by default the CPUs this process may use.
-  unsigned slots = std::thread::hardware_concurrency();
-  /// Memory that the engine is to stay within, in bytes.
+  unsigned slots = usable_cpus();
+  /// Memory that the engine is to stay within, in bytes. Where one encoder takes more than that, one
+  /// at a time is made all the same.
   std::size_t memory_limit = std::size_t{512} * 1024 * 1024;
   /// Other event loops on the same CPUs, or nullptr; see peer_load.
   peer_load* peers = nullptr;
@@ -47,8 +48,8 @@ class engine {
     return blocks.used_bytes() + blocks.kept_bytes() + workspaces.bytes();
   }
 
-  /// True while more is in use than the limit: then a response takes a step only when the host has
-  /// sent everything before.
+  /// True while more is held, in use or kept, than the limit: then a response takes a step only when
+  /// the host has sent everything before.
   [[nodiscard]] bool over_limit() const noexcept { return memory() > memory_budget.limit(); }
 
   /// Gives memory kept for later back to the system; for when the loop has been idle for a while.

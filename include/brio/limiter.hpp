@@ -15,8 +15,8 @@
 // longer one goes first after `patience` brief ones have passed it.
 //
 //   permit slot;
-//   co_await jobs.admit(slot, {rank::fresh});   // waits for a slot; an admitted permit keeps its
-//                                             // slot unless somebody more urgent waits
+//   const step_class step{rank::fresh};
+//   co_await jobs.admit(slot, step);   // waits for a slot; who has one keeps it unless others wait
 //
 // A dear step (levels 10 and 11: hundreds of milliseconds) cannot be interrupted. When all slots are in
 // such hands, crowded() says so, and work that is cheap enough is better done on the loop.
@@ -156,6 +156,11 @@ class limiter {
     if (peers_ != nullptr) peers_->publish(running_);
   }
 
+  void reclass(permit& slot, bool dear) noexcept {
+    count(running_, dear_ - (slot.dear_ ? 1 : 0) + (dear ? 1 : 0));
+    slot.dear_ = dear;
+  }
+
   void give_back(bool dear) noexcept {
     count(running_ - 1, dear_ - (dear ? 1 : 0));
     if (limit_ < slots_ && ++given_back_ >= recovery) {
@@ -192,20 +197,23 @@ class [[nodiscard("co_await it")]] limiter::admission final : public suspended {
   admission& operator=(const admission&) = delete;
 
   [[nodiscard]] bool await_ready() noexcept {
-    if (slot_) return owner_.waiting_ == 0 && !owner_.overloaded();
+    if (slot_ && owner_.waiting_ == 0 && !owner_.overloaded()) {
+      owner_.reclass(slot_, step_.dear);
+      return true;
+    }
+    if (slot_) return false;
     if (owner_.waiting_ > 0 || !owner_.has_slot()) return false;
     take();
     return true;
   }
 
   /// Queues first and only then gives up a slot held: it may come straight back.
-  bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
     set_handle(awaiting);
     owner_.queue_of(step_.urgency).push_back(*this);
     waiting_ = true;
     ++owner_.waiting_;
     slot_.release();
-    return true;
   }
 
   void await_resume() const noexcept {}

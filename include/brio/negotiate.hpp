@@ -65,8 +65,9 @@ class accept_encoding {
     if (!by_name && name != "*") return;
     verdict& v = by_name ? named_ : any_;
     v.listed = true;
-    switch (semicolon == std::string_view::npos ? weight::some
-                                                : parse_weight(trim(member.substr(semicolon + 1)))) {
+    switch (semicolon == std::string_view::npos
+                ? weight::some
+                : parse_weight(trim(member.substr(semicolon + 1)))) {
       case weight::none:
         v.refused = true;
         break;

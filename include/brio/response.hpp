@@ -102,12 +102,13 @@ class [[nodiscard]] response {
   /// the response and every step it has started.
   static response create(engine& shared, executor_ref executor, waker host, const options& o,
                          error* why = nullptr) noexcept {
-    const fault_scope scope(o.faults);
     const std::uint64_t step = Encoder::step_size(o.encoding);
     const auto input = static_cast<std::size_t>(std::min(step, o.length.value_or(step)));
     reservation promised = shared.memory_budget.reserve(
         input + in_transit,
         Encoder::memory(o.encoding, o.length.value_or(std::numeric_limits<std::uint64_t>::max())));
+    shared.queue.run();  // encoders may have been asked back for it
+    const fault_scope scope(o.faults);
     void* place = promised ? allocate_memory(sizeof(state)) : nullptr;
     if (place == nullptr) {
       if (why != nullptr) *why = promised ? error::out_of_memory : error::over_limit;
@@ -196,12 +197,12 @@ class response<Encoder>::state final : public response_core {
   std::size_t write(std::span<const std::byte> bytes) noexcept {
     std::size_t taken = 0;
     while (taken < bytes.size() && !stopped()) {
-      piece* filling = to_fill();
-      if (filling == nullptr) break;
-      const std::size_t part = std::min(bytes.size() - taken, room(*filling));
+      piece* last = to_fill();
+      if (last == nullptr) break;
+      const std::size_t part = std::min(bytes.size() - taken, room(*last));
       if (part == 0) break;
-      filling->append(bytes.subspan(taken, part));
-      filling->kick();
+      last->append(bytes.subspan(taken, part));
+      last->kick();
       taken += part;
       bytes_in_ += part;
     }
@@ -209,17 +210,17 @@ class response<Encoder>::state final : public response_core {
   }
 
   void flush() noexcept {
-    piece* filling = segments_.empty() ? open() : &segments_.back();
-    if (filling == nullptr || stopped()) return;
-    filling->flush();
-    filling->kick();
+    piece* last = segments_.empty() ? open() : &segments_.back();
+    if (last == nullptr || stopped()) return;
+    last->flush();
+    last->kick();
   }
 
   void finish() noexcept {
-    piece* filling = segments_.empty() ? open() : &segments_.back();
-    if (filling == nullptr || stopped()) return;
-    filling->end(operation::finish);
-    filling->kick();
+    piece* last = filling() ? &segments_.back() : open();
+    if (last == nullptr || stopped()) return;
+    last->end(operation::finish);
+    last->kick();
   }
 
   chunk take() noexcept {
@@ -283,15 +284,18 @@ class response<Encoder>::state final : public response_core {
 
   /// The segment that the next byte belongs to, or nullptr when it must wait, or after a failure.
   [[nodiscard]] piece* to_fill() noexcept {
-    if (segments_.empty()) return open();
-    piece& last = segments_.back();
-    if (!ends_here(last)) return &last;
-    if (live_ >= together()) return nullptr;
-    last.end(operation::flush);
-    last.kick();
-    ++index_;
-    return open();
+    if (filling()) {
+      piece& last = segments_.back();
+      if (!ends_here(last)) return &last;
+      ++index_;
+      last.end(operation::flush);
+      last.kick();
+    }
+    return live_ < together() ? open() : nullptr;
   }
+
+  /// The last segment may get more.
+  [[nodiscard]] bool filling() noexcept { return !segments_.empty() && !segments_.back().ended(); }
 
   [[nodiscard]] bool ends_here(const piece& last) noexcept {
     if (options_.length) return index_ + 1 < plan_.parts && bytes_in_ == plan_.end(index_);
@@ -332,20 +336,20 @@ class response<Encoder>::state final : public response_core {
     return executor().runs_inline() || shared().over_limit() ? 0 : shared().jobs.idle();
   }
 
-  /// Input that `filling`, the last segment, takes now.
-  [[nodiscard]] std::size_t room(const piece& filling) noexcept {
+  /// Input that `last`, the last segment, takes now.
+  [[nodiscard]] std::size_t room(const piece& last) noexcept {
     std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t ahead = input_ahead();
     if (options_.length && index_ + 1 < plan_.parts) {
       most = plan_.end(index_) - bytes_in_;
       if (plan_.together > 1) return static_cast<std::size_t>(most);
     } else if (!options_.length && options_.cuts.fixed) {
-      most = options_.cuts.segment_size - filling.accepted();
+      most = options_.cuts.segment_size - last.accepted();
     } else if (!options_.length && options_.cuts.tasks > 1 && idle() > 0) {
       ahead = std::max(ahead, options_.cuts.segment_size);
     }
     return static_cast<std::size_t>(
-        std::min(most, ahead - std::min<std::uint64_t>(ahead, filling.backlog())));
+        std::min(most, ahead - std::min<std::uint64_t>(ahead, last.backlog())));
   }
 
   const options options_;

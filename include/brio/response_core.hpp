@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <brio/async/executor.hpp>
 #include <brio/async/run_queue.hpp>
@@ -34,7 +35,7 @@ class response_core : public runnable {
         executor_(executor),
         host_(host),
         output_limit_(output_limit),
-        faults_(faults) {}
+        faults_(std::move(faults)) {}
   response_core(const response_core&) = delete;
   response_core& operator=(const response_core&) = delete;
 

@@ -77,8 +77,10 @@ class segment : public list_hook {
   void flush() noexcept {
     if (!input_.empty()) {
       input_.back().flush = true;
-    } else if (!working()) {
-      if (add_empty(output_)) output_.back().flush = true;
+    } else if (working()) {
+      work_.input->flush = true;  // a step with nothing behind it flushes or ends anyway
+    } else if (add_empty(output_)) {
+      output_.back().flush = true;
     }
   }
 
@@ -88,6 +90,8 @@ class segment : public list_hook {
     ending_ = how;
     if (how == operation::finish && input_.empty()) (void)add_empty(input_);
   }
+
+  [[nodiscard]] bool ended() const noexcept { return ending_.has_value(); }
 
   /// Input that waits for its step, in bytes.
   [[nodiscard]] std::size_t backlog() const noexcept { return waiting_bytes_; }
@@ -155,7 +159,8 @@ class segment : public list_hook {
         return;
       }
       for (block_handle& b : space) {
-        const step_result result = codec->step(input->bytes().subspan(consumed), op, b->free_space());
+        const step_result result =
+            codec->step(input->bytes().subspan(consumed), op, b->free_space());
         consumed += result.consumed;
         b->grow(result.produced);
         complete = result.complete;
@@ -180,9 +185,7 @@ class segment : public list_hook {
     void await_suspend(std::coroutine_handle<> awaiting) noexcept {
       set_handle(awaiting);
       owner_.waiter_ = this;
-      if (owner_.work_.codec && !owner_.working()) {
-        owner_.core_.shared().memory_budget.rest(owner_.rest_);
-      }
+      if (owner_.work_.codec) owner_.core_.shared().memory_budget.rest(owner_.rest_);
     }
     void await_resume() const noexcept {}
 
@@ -212,7 +215,10 @@ class segment : public list_hook {
         finish();
         break;
       }
-      if (!claim_) co_await core_.shared().memory_budget.admit(claim_, encoder_memory());
+      if (!claim_) {
+        slot.release();  // who gives memory back may need one for it
+        co_await core_.shared().memory_budget.admit(claim_, encoder_memory());
+      }
       const bool here = core_.executor().runs_inline() || better_here(slot);
       if (!here) co_await core_.shared().jobs.admit(slot, classify());
       if (core_.stopped() || !prepare()) break;
@@ -247,21 +253,24 @@ class segment : public list_hook {
   [[nodiscard]] bool can_step() noexcept {
     const bool decided =
         working() || nothing_left() ||
-        (!input_.empty() && (input_.count() > 1 || input_.front().flush || ending_.has_value()));
+        (!input_.empty() && (input_.count() > 1 || flushes_next() || ending_.has_value()));
     return decided && (parking_ || unsent() < core_.output_limit());
   }
+
+  /// The next block's step is to flush whatever follows it: the host asked, or the encoder is wanted back.
+  [[nodiscard]] bool flushes_next() noexcept { return input_.front().flush || parking_; }
 
   /// Output that has not left, in bytes.
   [[nodiscard]] std::size_t unsent() const noexcept {
     return output_bytes_ + (delivering_ ? core_.unsent() : 0);
   }
 
-  /// Gives the encoder back while the response waits. What it holds must come out first; later steps
-  /// go on with a new one, at their offset.
+  /// Gives the encoder back while the response waits. A step that waits for room must end and what the
+  /// encoder holds come out first, with the next step: one that only processes has another behind it.
+  /// Later steps go on with a new one, at their offset.
   void park() noexcept {
-    if (!dirty_) return close();
-    input_.front().flush = true;  // there is one: a step that only processes has another behind it
-    parking_ = true;
+    parking_ = working() || dirty_;
+    if (!parking_) return close();
     kick();
   }
 
@@ -274,7 +283,7 @@ class segment : public list_hook {
     std::uint64_t bytes = accepted_;
     if (expected_) {
       bytes = *expected_ - std::min(*expected_, processed());
-    } else if (!input_.empty() && input_.front().flush) {
+    } else if (!input_.empty() && flushes_next()) {
       bytes = input_.front().size();
     }
     return Encoder::microseconds(encoding_, bytes);
@@ -329,12 +338,11 @@ class segment : public list_hook {
     if (!working()) {
       const bool early = start_.offset == 0 && processed() == 0 && is_long();
       const bool last = ending_.has_value() && input_.count() == 1;
+      const bool flushes = early || flushes_next();
       work_.input = input_.pop();
       waiting_bytes_ -= work_.input->size();
       work_.consumed = 0;
-      work_.op = last                            ? *ending_
-                 : work_.input->flush || early ? operation::flush
-                                               : operation::process;
+      work_.op = last ? *ending_ : flushes ? operation::flush : operation::process;
       dirty_ = work_.op == operation::process;
       final_ = last;
       if (!ending_ && input_.count() < 2) core_.touch();  // refill while the step runs
@@ -406,8 +414,8 @@ class segment : public list_hook {
     }
     if (final_) {
       finish();
-    } else if (std::exchange(parking_, false)) {
-      close();
+    } else if (parking_) {
+      park();
     }
   }
 

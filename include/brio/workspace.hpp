@@ -27,7 +27,9 @@ class workspace : public list_hook {
     return std::unique_ptr<workspace>(place == nullptr ? nullptr : new (place) workspace);
   }
   static void operator delete(void* place) noexcept { free_memory(place, sizeof(workspace)); }
-  ~workspace() { free_if([](const piece&) { return true; }); }
+  ~workspace() {
+    free_if([](const piece&) { return true; });
+  }
 
   /// `size` bytes aligned for any type, or nullptr; then failed() stays true until the next lease.
   [[nodiscard]] void* allocate(std::size_t size) noexcept {

@@ -318,3 +318,24 @@ def test_slow_readers_get_the_whole_body(nginx):
         for _ in client.read_pieces():
             time.sleep(0.002)
         assert decode(client.response.body) == body
+
+
+def test_a_limited_upstream_goes_on_when_a_slow_client_catches_up(nginx, upstream):
+    """The timer of an upstream that proxy_limit_rate holds back is a delay, and stays one."""
+    body = noise(3_000_000)
+    upstream.route("/slow", answers.with_length(body))
+    server = nginx(f"""
+      location / {{
+        proxy_pass http://{upstream.address};
+        proxy_limit_rate 1000k;
+        proxy_max_temp_file_size 0;
+        proxy_read_timeout 60s;
+      }}
+      {pool(tasks=1)}
+    """)
+    with server.h1(receive_buffer=4096) as client:
+        client.send("/slow")
+        time.sleep(2)
+        started = time.monotonic()
+        assert decode(client.read().body) == body
+        assert time.monotonic() - started < 30  # and not a read timeout later

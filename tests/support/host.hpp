@@ -26,6 +26,8 @@ struct habits {
   bool waits_for_flush = false;
   /// Keeps chunks until send(), as for a slow client.
   bool keeps_chunks = false;
+  /// Bytes of the body that are there from the start; arrive() brings more.
+  std::size_t arrived = std::numeric_limits<std::size_t>::max();
   /// Calls finish() after the body.
   bool finishes = true;
 };
@@ -37,7 +39,8 @@ class host {
        const response_options<Encoder>& o, habits h = {})
       : habits_(std::move(h)),
         left_(body),
-        response_(response<Encoder>::create(shared, executor, {wake, this}, o)) {}
+        arrived_(std::min(habits_.arrived, body.size())),
+        response_(response<Encoder>::create(shared, executor, {wake, this}, o, &refusal_)) {}
   host(const host&) = delete;
   host& operator=(const host&) = delete;
 
@@ -65,6 +68,12 @@ class host {
     ready_ = true;
   }
 
+  /// More of the body is there, after which the response wants another look.
+  void arrive(std::size_t size) {
+    arrived_ += std::min(size, written_ + left_.size() - arrived_);
+    ready_ = true;
+  }
+
   /// Drops the response, as for a client that is gone.
   void drop() { response_ = {}; }
 
@@ -73,9 +82,8 @@ class host {
     return !response_ || response_.failure() != error::none || response_.complete();
   }
   [[nodiscard]] bool complete() const { return response_ && response_.complete(); }
-  [[nodiscard]] error failure() const {
-    return response_ ? response_.failure() : error::out_of_memory;
-  }
+  /// Why the response has failed, or why there was none.
+  [[nodiscard]] error failure() const { return response_ ? response_.failure() : refusal_; }
 
   /// Another look may find something to do: it was woken, or the last one did.
   [[nodiscard]] bool ready() const { return ready_ && !over(); }
@@ -83,6 +91,10 @@ class host {
   [[nodiscard]] unsigned wakes_inside_calls() const { return wakes_inside_calls_; }
   [[nodiscard]] std::size_t kept() const { return kept_.size(); }
   [[nodiscard]] std::size_t left() const { return left_.size(); }
+  /// Everything that has arrived is written, and there is more to come.
+  [[nodiscard]] bool waits_for_upstream() const {
+    return !awaiting_flush_ && !left_.empty() && written_ == arrived_;
+  }
 
   [[nodiscard]] const bytes& output() const { return output_; }
   /// Where in the output the chunks that said flush() ended.
@@ -134,7 +146,7 @@ class host {
       response_.finish();
       return true;
     }
-    std::size_t part = std::min(left_.size(), habits_.write_size);
+    std::size_t part = std::min(arrived_ - written_, habits_.write_size);
     if (flushes_ < habits_.flush_at.size()) {
       part = std::min(part, habits_.flush_at[flushes_] - written_);
     }
@@ -146,6 +158,7 @@ class host {
 
   const habits habits_;
   std::span<const std::byte> left_;
+  std::size_t arrived_;
   std::size_t written_ = 0;
   std::size_t flushes_ = 0;
   bool awaiting_flush_ = false;
@@ -158,6 +171,7 @@ class host {
   bool ready_ = true;
   unsigned wakes_inside_calls_ = 0;
 
+  error refusal_ = error::none;
   response<Encoder> response_;
   std::vector<chunk> kept_;  // may outlive the response
 };

@@ -16,6 +16,7 @@ namespace {
 using brio::limiter;
 using brio::permit;
 using brio::rank;
+using brio::step_class;
 using brio::task;
 
 /// Somebody who wants a slot and keeps it until told otherwise.
@@ -25,8 +26,8 @@ struct client {
   task<> waiting;
 };
 
-task<> ask(limiter* jobs, rank urgency, client* who, std::vector<int>* order) {
-  co_await jobs->admit(who->slot, {urgency});
+task<> ask(limiter* jobs, step_class step, client* who, std::vector<int>* order) {
+  co_await jobs->admit(who->slot, step);
   order->push_back(who->name);
 }
 
@@ -39,18 +40,18 @@ task<> ask_and_hold(limiter* jobs, rank urgency, bool* admitted) {
 }
 
 struct scene {
-  explicit scene(unsigned slots) : jobs(queue, slots) {}
+  explicit scene(unsigned slots, brio::peer_load* peers = nullptr) : jobs(queue, slots, peers) {}
 
-  client& enter(int name, rank urgency) {
+  client& enter(int name, rank urgency, bool dear = false) {
     clients.push_back(std::make_unique<client>());
     client& made = *clients.back();
     made.name = name;
-    again(made, urgency);
+    again(made, urgency, dear);
     return made;
   }
   /// Asks once more, with whatever slot the client holds.
-  void again(client& who, rank urgency) {
-    who.waiting = ask(&jobs, urgency, &who, &order);
+  void again(client& who, rank urgency, bool dear = false) {
+    who.waiting = ask(&jobs, {urgency, dear}, &who, &order);
     who.waiting.start();
     queue.run();
   }
@@ -90,7 +91,8 @@ TEST_CASE("a limiter has at least one slot", "[limiter]") {
   CHECK(s.order == std::vector{1});
 }
 
-TEST_CASE("brief work goes first, then what has begun, then what is fresh", "[limiter]") {
+TEST_CASE("what is about to end goes first, then brief work, what has begun, what is fresh",
+          "[limiter]") {
   scene s(1);
   client& busy = s.enter(0, rank::fresh);
   s.enter(31, rank::fresh);
@@ -99,14 +101,15 @@ TEST_CASE("brief work goes first, then what has begun, then what is fresh", "[li
   s.enter(32, rank::fresh);
   s.enter(22, rank::begun);
   s.enter(12, rank::brief);
+  s.enter(1, rank::ending);
   s.leave(busy);
-  for (const int expected : {11, 12, 21, 22, 31, 32}) {
+  for (const int expected : {1, 11, 12, 21, 22, 31, 32}) {
     CHECK(s.order.back() == expected);
     for (const auto& c : s.clients) {
       if (c->name == expected) s.leave(*c);
     }
   }
-  CHECK(s.order == std::vector{0, 11, 12, 21, 22, 31, 32});
+  CHECK(s.order == std::vector{0, 1, 11, 12, 21, 22, 31, 32});
   CHECK(s.jobs.running() == 0);
 }
 
@@ -301,6 +304,102 @@ TEST_CASE("a limit lowered by refusals rises again by one every `recovery` slots
   CHECK(s.jobs.idle() == 3);
 }
 
+TEST_CASE("slots are crowded when dear steps have all of them", "[limiter]") {
+  scene s(2);
+  CHECK_FALSE(s.jobs.crowded());
+  client& one = s.enter(1, rank::fresh, true);
+  CHECK_FALSE(s.jobs.crowded());
+  client& two = s.enter(2, rank::fresh, false);
+  CHECK_FALSE(s.jobs.crowded());
+  client& three = s.enter(3, rank::fresh, true);
+  s.leave(two);
+  CHECK(three.slot);
+  CHECK(s.jobs.crowded());
+  s.leave(one);
+  CHECK_FALSE(s.jobs.crowded());
+}
+
+TEST_CASE("a slot that is kept is as dear as the step it is kept for", "[limiter]") {
+  scene s(1);
+  client& one = s.enter(1, rank::fresh);
+  CHECK_FALSE(s.jobs.crowded());
+  s.again(one, rank::begun, true);
+  CHECK(s.jobs.crowded());
+  s.again(one, rank::begun);
+  CHECK_FALSE(s.jobs.crowded());
+  s.again(one, rank::begun, true);
+  s.leave(one);
+  s.enter(2, rank::fresh);  // the count is right again
+  CHECK_FALSE(s.jobs.crowded());
+}
+
+TEST_CASE("slots lowered by a refusal are crowded when dear steps have all that are left",
+          "[limiter]") {
+  scene s(3);
+  s.enter(1, rank::fresh, true);
+  client& two = s.enter(2, rank::fresh);
+  CHECK_FALSE(s.jobs.crowded());
+  REQUIRE(s.jobs.refused(two.slot));
+  CHECK(s.jobs.crowded());
+}
+
+namespace {
+
+struct peers final : brio::peer_load {
+  unsigned here = 0;
+  unsigned elsewhere = 0;
+  void publish(unsigned running) noexcept override { here = running; }
+  [[nodiscard]] unsigned others() const noexcept override { return elsewhere; }
+};
+
+}  // namespace
+
+TEST_CASE("event loops on the same CPUs run no more steps than there are CPUs", "[limiter]") {
+  peers load;
+  load.elsewhere = 2;
+  scene s(4, &load);
+  CHECK(s.jobs.idle() == 2);
+  client& one = s.enter(1, rank::fresh);
+  s.enter(2, rank::fresh);
+  s.enter(3, rank::fresh);
+  CHECK(s.order == std::vector{1, 2});
+  CHECK(load.here == 2);
+  CHECK(s.jobs.idle() == 0);
+  load.elsewhere = 1;
+  s.leave(one);
+  CHECK(s.order == std::vector{1, 2, 3});
+  CHECK(load.here == 2);
+}
+
+TEST_CASE("each event loop may run one step however many the others run", "[limiter]") {
+  peers load;
+  load.elsewhere = 100;
+  scene s(2, &load);
+  client& one = s.enter(1, rank::fresh);
+  s.enter(2, rank::fresh);
+  CHECK(s.order == std::vector{1});
+  CHECK(s.jobs.idle() == 0);
+  s.again(one, rank::begun);  // keeps it, but takes turns
+  s.leave(one);
+  CHECK(s.order == std::vector{1, 1, 2});
+  CHECK(load.here == 1);
+}
+
+TEST_CASE("a loop gives slots up when the others need the CPUs", "[limiter]") {
+  peers load;
+  scene s(2, &load);
+  client& one = s.enter(1, rank::begun);
+  client& two = s.enter(2, rank::begun);
+  CHECK(load.here == 2);
+  load.elsewhere = 1;
+  s.again(one, rank::begun);
+  CHECK_FALSE(one.slot);
+  CHECK(load.here == 1);
+  s.again(two, rank::begun);  // the last one stays, whoever it is
+  CHECK(load.here == 1);
+  CHECK(s.jobs.waiting() == 1);
+}
+
 TEST_CASE("whatever comes and goes, K is never exceeded and nobody is forgotten", "[limiter]") {
   const std::uint64_t seed = GENERATE(1U, 2U, 3U, 4U);
   CAPTURE(seed);
@@ -309,12 +408,12 @@ TEST_CASE("whatever comes and goes, K is never exceeded and nobody is forgotten"
   scene s(slots);
   for (int event = 0; event < 5000; ++event) {
     if (s.clients.empty() || choose.one_in(2)) {
-      s.enter(event, static_cast<rank>(choose.below(3)));
+      s.enter(event, static_cast<rank>(choose.below(4)));
     } else {
       const std::size_t n = choose.below(s.clients.size());
       client& who = *s.clients[n];
       if (who.slot && choose.one_in(3)) {
-        s.again(who, static_cast<rank>(choose.below(3)));
+        s.again(who, static_cast<rank>(choose.below(4)), choose.one_in(2));
       } else if (who.slot && choose.one_in(4)) {
         (void)s.jobs.refused(who.slot);
         s.queue.run();

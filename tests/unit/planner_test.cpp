@@ -51,6 +51,14 @@ static_assert(!cut_here(4 * mib, mib, {4, mib}, 4, 1));
 static_assert(!cut_here(4 * mib, mib, {4, mib}, 1, 0));
 static_assert(!cut_here(4 * mib, mib, {1, mib}, 1, 4));
 
+// Fixed cuts depend on the length alone.
+static_assert(plan_cuts(10 * mib, {4, mib, true}, 0).parts == 10);
+static_assert(plan_cuts(10 * mib, {4, mib, true}, 0).together == 4);
+static_assert(plan_cuts(10 * mib, {1, mib, true}, 8).parts == 10);
+static_assert(plan_cuts(2 * mib - 1, {4, mib, true}, 8).parts == 1);
+static_assert(cut_here(mib, 0, {1, mib, true}, 1, 0));
+static_assert(!cut_here(mib - 1, mib - 1, {4, mib, true}, 1, 4));
+
 TEST_CASE("parts cover the response, differ by at most a byte, and are neither crumbs nor giants",
           "[planner]") {
   const std::uint64_t seed = 20240501;
@@ -65,8 +73,11 @@ TEST_CASE("parts cover the response, differ by at most a byte, and are neither c
     const cut_plan plan = plan_cuts(length, limits, idle);
 
     REQUIRE(plan.end(plan.parts - 1) == length);
+    REQUIRE(plan.together >= 1);
+    REQUIRE(plan.together <= limits.tasks);
     if (plan.parts == 1) continue;
     const std::uint64_t together = std::min(limits.tasks, idle);
+    REQUIRE(plan.together <= together);
     REQUIRE((plan.parts <= together || length > together * longest_part * limits.segment_size));
     const std::uint64_t first = plan.end(0);
     REQUIRE(first >= limits.segment_size);

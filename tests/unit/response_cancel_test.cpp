@@ -39,6 +39,7 @@ struct scenario {
   response_options<Encoder> options;
   habits manner;
   unsigned slots = 4;
+  std::size_t memory_limit = std::size_t{1} << 30;
 };
 
 std::optional<bytes> decode(const bytes& output, const response_options<store_encoder>& o) {
@@ -53,7 +54,7 @@ std::optional<bytes> decode(const bytes& output, const response_options<brio::br
 template <brio::encoder Encoder>
 bool end_after(std::size_t events, ending how, const scenario<Encoder>& given, const bytes& body,
                std::uint64_t seed) {
-  engine shared({.slots = given.slots});
+  engine shared({.slots = given.slots, .memory_limit = given.memory_limit});
   manual_executor executor;
   dice choose(seed);
   bool reached = true;
@@ -128,6 +129,21 @@ TEST_CASE("a response that pauses for want of room may end after any event", "[r
   given.manner = {.keeps_chunks = true};
   given.slots = 2;
   end_after_each_event(given, body, GENERATE(1U, 2U));
+}
+
+TEST_CASE("a response that shares memory for one encoder may end after any event",
+          "[response][cancel]") {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  const bytes body = brio::test::text(500, 5);
+  scenario<store_encoder> given;
+  given.options = {.encoding = {.copies = 200, .memory = mib},
+                   .length = body.size(),
+                   .cuts = {2, 200},
+                   .output_limit = 10'000};
+  given.manner = {.write_size = 150, .keeps_chunks = true};
+  given.slots = 1;
+  given.memory_limit = 2 * mib;
+  end_after_each_event(given, body, GENERATE(1U, 2U, 3U));
 }
 
 TEST_CASE("a Brotli response may end after any event", "[response][cancel]") {

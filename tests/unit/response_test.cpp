@@ -87,6 +87,8 @@ TEST_CASE("a body comes out whole, inline and on an executor", "[response]") {
   CHECK(other.body().bytes_out() == other.output().size());
   CHECK_FALSE(other.body().take());
   CHECK_FALSE(other.body().pending());
+  one.drop();
+  other.drop();
   CHECK(at_rest(shared));
 }
 
@@ -130,7 +132,9 @@ TEST_CASE("write() takes four steps ahead of its encoder, and wakes when there i
   CHECK(body.size() - h.left() == 6 * step);
 }
 
-TEST_CASE("write() takes a step, and a byte to decide it, while the response waits for its first slot", "[response]") {
+TEST_CASE(
+    "write() takes a step, and a byte to decide it, while the response waits for its first slot",
+    "[response]") {
   engine shared({.slots = 1});
   manual_executor executor;
   const bytes body = brio::test::text(20 * step, 1);
@@ -416,6 +420,125 @@ TEST_CASE("a brief response waits for one step of a long one, not for the rest",
   CHECK(longer.complete());
 }
 
+TEST_CASE("cheap work is done on the loop while dear steps have all slots", "[response]") {
+  const bytes body = brio::test::text(3 * step, 1);
+  engine shared({.slots = 1});
+  manual_executor executor;
+  store_host dear(shared, executor, body,
+                  store_options{.encoding = {.cost = brio::dear_work}, .length = body.size()});
+  dear.pump();
+  REQUIRE(shared.jobs.crowded());
+  store_host cheap(shared, executor, body,
+                   store_options{.encoding = {.cost = 1}, .length = body.size()});
+  cheap.pump();
+  CHECK(cheap.complete());
+  store_host middling(
+      shared, executor, body,
+      store_options{.encoding = {.cost = brio::bearable_work}, .length = body.size()});
+  middling.pump();
+  CHECK_FALSE(middling.complete());
+  CHECK(executor.submissions() == 1);
+  CHECK(shared.counters.refusals == 0);
+  finish_play(executor, 1, dear);
+  finish_play(executor, 1, middling);
+  CHECK(dear.complete());
+  CHECK(middling.complete());
+}
+
+TEST_CASE("a response about to end goes before brief ones that have not started", "[response]") {
+  const bytes body = brio::test::text(4 * step, 1);
+  // One step is brief, the whole is not.
+  const store_options o{.encoding = {.cost = brio::brief_work / step}, .length = body.size()};
+  engine shared({.slots = 1});
+  manual_executor executor;
+  store_host ending(shared, executor, body, o);
+  ending.pump();
+  store_host brief(shared, executor, std::span(body).first(step),
+                   store_options{.encoding = {.cost = 1}, .length = step});
+  brief.pump();
+  const auto serve_one = [&] {
+    executor.run();
+    executor.complete();
+    ending.pump();
+    brief.pump();
+  };
+  serve_one();
+  CHECK_FALSE(brief.complete());
+  serve_one();
+  CHECK(brief.complete());  // three steps of the other were not brief
+  store_host late(shared, executor, std::span(body).first(step),
+                  store_options{.encoding = {.cost = 1}, .length = step});
+  late.pump();
+  while (!ending.complete()) {
+    REQUIRE_FALSE(executor.idle());
+    serve_one();
+  }
+  CHECK(late.output().empty());
+  finish_play(executor, 1, late);
+  CHECK(late.complete());
+}
+
+TEST_CASE("a long response gives its first output after its first step", "[response]") {
+  const auto steps = GENERATE(as<std::size_t>{}, 15U, 16U);
+  CAPTURE(steps);
+  const bytes body = brio::test::text(steps * 65536, 1);
+  engine shared({.slots = 1});
+  manual_executor executor;
+  brotli_host h(shared, executor, body, brotli_options{.length = body.size()});
+  h.pump();
+  executor.run();
+  executor.complete();
+  h.pump();
+  brio::test::brotli_decoder decoder;
+  decoder.feed(h.output());
+  CHECK((decoder.output().size() == 65536) == (steps >= brio::long_response));
+  CHECK(h.flush_marks().empty());  // nobody asked
+}
+
+TEST_CASE("fixed cuts give the same bytes whatever the load", "[response]") {
+  const bytes body = brio::test::text(50 * step + 7, 1);
+  const bool known = GENERATE(false, true);
+  std::optional<bytes> first;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(known, seed);
+    dice choose(seed);
+    engine shared({.slots = static_cast<unsigned>(choose.between(1, 6))});
+    manual_executor executor;
+    inline_executor direct;
+    store_options o{.cuts = {static_cast<unsigned>(choose.between(1, 6)), 7 * step, true}};
+    if (known) o.length = body.size();
+    const bool here = choose.one_in(5);
+    store_host h(shared, here ? brio::executor_ref(direct) : brio::executor_ref(executor), body, o,
+                 {.write_size = choose.between(10, 1000)});
+    finish_play(executor, seed, h);
+    REQUIRE(h.complete());
+    CHECK(shared.counters.encoders >= 7);
+    if (!first) first = h.output();
+    CHECK(h.output() == *first);
+  }
+  CHECK(store_decode(*first) == body);
+}
+
+TEST_CASE("a flush or the end may come while a cut waits for its turn", "[response]") {
+  const bytes body = brio::test::text(4 * step, 1);
+  const bool known = GENERATE(false, true);
+  const bool served = GENERATE(false, true);
+  CAPTURE(known, served);
+  engine shared({.slots = 1});
+  manual_executor executor;
+  store_options o{.cuts = {1, 2 * step, true}};
+  if (known) o.length = body.size();
+  store_host h(shared, executor, {}, o);
+  CHECK(h.body().write(std::span(body).first(2 * step)) == 2 * step);
+  CHECK(h.body().write(std::span(body).last(2 * step)) == 0);
+  if (served) executor.drain();
+  h.body().flush();
+  finish_play(executor, 1, h);  // ends here after all
+  REQUIRE(h.complete());
+  CHECK(h.flush_marks().size() == 1);
+  CHECK(store_decode(h.output()) == bytes(body.begin(), body.begin() + 2 * step));
+}
+
 TEST_CASE("a response that is cancelled says so, gives nothing more and takes nothing more",
           "[response]") {
   const bytes body = brio::test::text(30 * step, 1);
@@ -435,7 +558,9 @@ TEST_CASE("a response that is cancelled says so, gives nothing more and takes no
   CHECK_FALSE(h.body().complete());
   executor.drain();
   CHECK(h.body().in_flight() == 0);
-  CHECK(at_rest(shared));
+  CHECK(shared.blocks.used_bytes() == 0);
+  CHECK(shared.jobs.running() == 0);
+  CHECK(shared.memory_budget.claimed() == 0);
 }
 
 TEST_CASE("cancelling leaves the first failure in place", "[response]") {

@@ -21,8 +21,9 @@ namespace brio {
 /// One piece of work on its way through an executor.
 class job : public list_hook {
  public:
-  virtual void run() noexcept = 0;       ///< the work; any thread
-  virtual void complete() noexcept = 0;  ///< called after run(), on the loop; may end the job's life
+  virtual void run() noexcept = 0;  ///< the work; any thread
+  virtual void
+  complete() noexcept = 0;  ///< called after run(), on the loop; may end the job's life
 
  protected:
   ~job() = default;
@@ -51,9 +52,8 @@ class executor_ref {
   executor_ref(E& e) noexcept
       : self_(&e),
         submit_([](void* self, job& j) noexcept { return static_cast<E*>(self)->submit(j); }),
-        runs_inline_([](const void* self) noexcept {
-          return static_cast<const E*>(self)->runs_inline();
-        }) {}
+        runs_inline_(
+            [](const void* self) noexcept { return static_cast<const E*>(self)->runs_inline(); }) {}
 
   [[nodiscard]] submission submit(job& j) noexcept { return submit_(self_, j); }
   [[nodiscard]] bool runs_inline() const noexcept { return runs_inline_(self_); }

@@ -36,10 +36,14 @@ namespace brio::brotli {
 
 /// Compression parameters, the same for all segments of a response.
 struct encoder_options {
-  /// BROTLI_MIN_QUALITY (0) to BROTLI_MAX_QUALITY (11).
+  static constexpr int least_quality = BROTLI_MIN_QUALITY;
+  static constexpr int most_quality = BROTLI_MAX_QUALITY;
+  static constexpr int least_window_bits = BROTLI_MIN_WINDOW_BITS;
+  static constexpr int most_window_bits = BROTLI_MAX_WINDOW_BITS;
+
+  /// The level, 0 to 11.
   int quality = 6;
-  /// Base 2 logarithm of the largest window: BROTLI_MIN_WINDOW_BITS (10) to BROTLI_MAX_WINDOW_BITS
-  /// (24). A response known to be shorter gets the smallest window that spans it.
+  /// Base 2 logarithm of the largest window, 10 to 24. A response known to be shorter gets the smallest window that spans it.
   int window_bits = 19;
 };
 
@@ -67,9 +71,9 @@ class encoder {
   [[nodiscard]] static constexpr std::size_t memory(const options& o,
                                                     std::uint64_t bytes) noexcept {
     constexpr std::size_t kib = 1024;
-    constexpr std::array<std::size_t, 12> small_table{64,   160,  300,  600,   600,   1100,
+    constexpr std::array<std::size_t, 12> small_table{64,   160,  300,   600,   600,   1100,
                                                       2200, 8600, 17000, 33800, 16400, 16400};
-    constexpr std::array<std::size_t, 12> large_table{64,   160,  300,  600,   4200,  2200,
+    constexpr std::array<std::size_t, 12> large_table{64,   160,  300,   600,   4200,  2200,
                                                       4400, 8600, 17000, 33800, 16400, 16400};
     const segment_start whole{0, bytes, 0};
     const auto level = static_cast<std::size_t>(o.quality);
