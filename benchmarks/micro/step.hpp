@@ -28,6 +28,7 @@ class idle_encoder {
 
   static std::size_t step_size(const options&) noexcept { return size; }
   static std::uint64_t microseconds(const options&, std::uint64_t) noexcept { return 0; }
+  static bool flush_is_cheap(const options&) noexcept { return false; }
   static std::size_t memory(const options&, std::uint64_t) noexcept { return 0; }
   static unsigned shape(const options&, const segment_start&) noexcept { return 0; }
   static std::optional<idle_encoder> create(const options&, const segment_start&,

@@ -50,6 +50,8 @@ concept encoder = std::movable<E> &&
                     { E::step_size(options) } noexcept -> std::same_as<std::size_t>;
                     /// Roughly how long `bytes` take to compress, in microseconds.
                     { E::microseconds(options, bytes) } noexcept -> std::same_as<std::uint64_t>;
+                    /// Whether a flush early in a long response costs next to nothing in size.
+                    { E::flush_is_cheap(options) } noexcept -> std::same_as<bool>;
                     /// Roughly the most memory that an encoder takes for a response of `bytes`, in bytes.
                     { E::memory(options, bytes) } noexcept -> std::same_as<std::size_t>;
                     /// Encoders with equal shapes want the same memory, see workspace_cache::get().

@@ -312,6 +312,8 @@ class response<Encoder>::state final : public response_core {
     if (options_.length) {
       if (bytes_in_ == 0) plan_ = plan_cuts(*options_.length, options_.cuts, idle());
       expected = plan_.end(index_) - std::min(plan_.end(index_), bytes_in_);
+    } else if (options_.cuts.fixed) {
+      expected = options_.cuts.segment_size;
     }
     void* place = allocate_memory(sizeof(piece));
     if (place == nullptr) {

@@ -42,8 +42,8 @@ inline constexpr std::uint64_t bearable_work = 1000;
 /// A step that may take longer than this is dear.
 inline constexpr std::uint64_t dear_work = 25000;
 
-/// A response that gets at least this many steps is flushed after the first one: encoders keep their
-/// output back for a mebibyte or so, and a client need not wait for that. It costs next to nothing.
+/// A response that gets at least this many steps is flushed after the first one, where the encoder says
+/// that it is cheap: encoders keep their output back for a mebibyte or so, and a client need not wait.
 inline constexpr std::uint64_t long_response = 16;
 
 template <encoder Encoder>
@@ -51,7 +51,8 @@ class segment : public list_hook {
  public:
   using options = typename Encoder::options;
 
-  /// `expected`: the input bytes that this segment will get, where they are known.
+  /// `expected`: the input bytes that this segment is planned to get, where it is planned. What the
+  /// encoder is told then does not depend on what has arrived.
   segment(response_core& core, const options& encoding, const segment_start& start,
           std::optional<std::uint64_t> expected) noexcept
       : core_(core),
@@ -270,7 +271,7 @@ class segment : public list_hook {
   /// Later steps go on with a new one, at their offset.
   void park() noexcept {
     parking_ = working() || dirty_;
-    if (!parking_) return close();
+    if (!parking_ || core_.stopped()) return close();
     kick();
   }
 
@@ -336,7 +337,7 @@ class segment : public list_hook {
     const fault_scope scope(core_.faults());
     if (!work_.codec && !open()) return false;
     if (!working()) {
-      const bool early = start_.offset == 0 && processed() == 0 && is_long();
+      const bool early = start_.offset == 0 && processed() == 0 && flushes_early();
       const bool last = ending_.has_value() && input_.count() == 1;
       const bool flushes = early || flushes_next();
       work_.input = input_.pop();
@@ -359,7 +360,8 @@ class segment : public list_hook {
   }
 
   /// Long enough to be worth a flush after its first step.
-  [[nodiscard]] bool is_long() const noexcept {
+  [[nodiscard]] bool flushes_early() const noexcept {
+    if (!Encoder::flush_is_cheap(encoding_)) return false;
     return !start_.length || *start_.length >= long_response * step_size_;
   }
 
@@ -369,7 +371,8 @@ class segment : public list_hook {
 
   [[nodiscard]] bool open() noexcept {
     engine& shared = core_.shared();
-    const segment_start start{start_.offset + processed(), start_.length, waiting_bytes_};
+    const segment_start start{start_.offset + processed(), start_.length,
+                              expected_ ? 0 : waiting_bytes_};
     if (shared.over_limit()) shared.trim();
     memory_ = shared.workspaces.get(Encoder::shape(encoding_, start));
     if (memory_) work_.codec = Encoder::create(encoding_, start, *memory_);

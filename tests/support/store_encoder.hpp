@@ -41,6 +41,7 @@ class store_encoder {
   [[nodiscard]] static std::uint64_t microseconds(const options& o, std::uint64_t bytes) noexcept {
     return bytes * o.cost;
   }
+  [[nodiscard]] static bool flush_is_cheap(const options&) noexcept { return true; }
   [[nodiscard]] static std::size_t memory(const options& o, std::uint64_t) noexcept {
     return o.memory;
   }

@@ -66,6 +66,12 @@ class encoder {
     return bytes * nanoseconds_per_byte[static_cast<std::size_t>(o.quality)] / 1000;
   }
 
+  /// Measured on JavaScript and JSON of 1-5 MB: between -0.2 and +0.2 %, less than the size hint
+  /// gains at these levels. The others have no such gain.
+  [[nodiscard]] static constexpr bool flush_is_cheap(const options& o) noexcept {
+    return o.quality >= 4 && o.quality <= 9;
+  }
+
   /// Hash table, ring buffer, and what grows with the input up to a metablock of a mebibyte or so;
   /// fitted to what libbrotli 1.0.9 asks for.
   [[nodiscard]] static constexpr std::size_t memory(const options& o,
