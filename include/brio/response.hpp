@@ -6,7 +6,7 @@
 //   body.finish();             that was all
 //   while (chunk c = body.take()) send(std::move(c));    in order, as it comes
 //
-// After each call look at take(). When there is no more to take and write() takes no more, go and do
+// After each call look at take(). When there is no more to take and write() then returns 0, do
 // something else: the waker tells when it is worth another look. Drop a chunk when its bytes are sent
 // and call take() again; the compressor waits while too many bytes are unsent.
 //

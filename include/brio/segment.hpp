@@ -10,7 +10,8 @@
 // before that step starts joins it.
 //
 // Memory follows work: the encoder is made when the first step has its slot, and gone after the last.
-// Everything here is the loop's thread's, except `work`, which a worker has during a step.
+// Everything here is the loop's thread's, except `work`, which a worker has during a step; only the
+// flush mark of its input stays the loop's.
 #pragma once
 
 #include <algorithm>
