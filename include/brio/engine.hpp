@@ -52,6 +52,11 @@ class engine {
   /// the host has sent everything before.
   [[nodiscard]] bool over_limit() const noexcept { return memory() > memory_budget.limit(); }
 
+  /// Over the limit, nothing is kept for later.
+  void respect_limit() noexcept {
+    if (over_limit()) trim();
+  }
+
   /// Gives memory kept for later back to the system; for when the loop has been idle for a while.
   void trim() noexcept {
     workspaces.trim();

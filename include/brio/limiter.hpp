@@ -18,8 +18,8 @@
 //   const step_class step{rank::fresh};
 //   co_await jobs.admit(slot, step);   // waits for a slot; who has one keeps it unless others wait
 //
-// A dear step (levels 10 and 11: hundreds of milliseconds) cannot be interrupted. When all slots are in
-// such hands, crowded() says so, and work that is cheap enough is better done on the loop.
+// A dear step (some milliseconds; at levels 10 and 11 hundreds) cannot be interrupted. When all slots are
+// in such hands, crowded() says so, and work that is cheap enough is better done on the loop.
 //
 // Several event loops on the same CPUs know of each other through a peer_load: each may always run
 // one step, and more only while all together run fewer than there are CPUs.
@@ -124,7 +124,7 @@ class limiter {
     return taken < limit_ ? limit_ - taken : 0;
   }
 
-  /// All slots are taken, by dear steps: it will be long before one is free.
+  /// All slots are taken, by dear steps: cheap work would wait longer than it takes.
   [[nodiscard]] bool crowded() const noexcept { return !has_slot() && dear_ == running_; }
 
   [[nodiscard]] unsigned running() const noexcept { return running_; }

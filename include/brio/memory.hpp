@@ -1,8 +1,9 @@
 // Where all of brio's memory comes from: coroutine frames, blocks and encoder workspaces.
 //
-// Small pieces come from malloc. Pieces of 128 KiB and more are mapped on their own, so that giving
-// them back gives them back to the system at once, whichever thread does it: malloc would keep them
-// in the arena of the thread that asked. Any thread may call these functions; none of them throws.
+// Small pieces come from malloc. Pieces of 16 KiB and more are mapped on their own, so that giving them
+// back gives them back to the system at once, whichever thread does it and whatever lies around them:
+// malloc would keep them in the arena of the thread that asked, between pieces still in use. Any thread
+// may call these functions; none of them throws.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +16,7 @@
 namespace brio {
 
 /// From this size on (bytes) a piece is mapped on its own.
-inline constexpr std::size_t mapped_from = std::size_t{128} * 1024;
+inline constexpr std::size_t mapped_from = std::size_t{16} * 1024;
 
 /// `size` bytes, uninitialised, aligned for any type; nullptr when there is no memory.
 [[nodiscard]] inline void* allocate_memory(std::size_t size) noexcept {

@@ -4,11 +4,6 @@
 // output has room, waits for a slot, has the step run elsewhere, and takes in what came of it. Input
 // arrives and output leaves on the loop while it waits.
 //
-// Steps have a fixed size however the input arrived, so that the output does not depend on timing: a
-// full block waits until it is known what follows it (more input, a flush, the end), because a finish
-// on its own would cost bytes. A flush makes the block it falls into a step of its own; what arrives
-// before that step starts joins it.
-//
 // Memory follows work: the encoder is made when the first step has its slot, and gone after the last.
 // Everything here is the loop's thread's, except `work`, which a worker has during a step; only the
 // flush mark of its input stays the loop's.
@@ -31,6 +26,7 @@
 #include <brio/encoder.hpp>
 #include <brio/limiter.hpp>
 #include <brio/response_core.hpp>
+#include <brio/segment_input.hpp>
 
 namespace brio {
 
@@ -38,10 +34,9 @@ namespace brio {
 
 /// Work that takes no longer than this is brief to the limiter.
 inline constexpr std::uint64_t brief_work = 5000;
-/// And up to this it is better done on the loop than to wait for dear steps to end.
-inline constexpr std::uint64_t bearable_work = 1000;
-/// A step that may take longer than this is dear.
-inline constexpr std::uint64_t dear_work = 25000;
+/// A step of longer work that may take more than this is dear; other work that takes less is better done
+/// on the loop than to wait for dear steps to end.
+inline constexpr std::uint64_t dear_work = 1000;
 
 /// A response that gets at least this many steps is flushed after the first one, where the encoder says
 /// that it is cheap: encoders keep their output back for a mebibyte or so, and a client need not wait.
@@ -59,29 +54,19 @@ class segment : public list_hook {
       : core_(core),
         encoding_(encoding),
         start_(start),
-        expected_(expected),
-        step_size_(Encoder::step_size(encoding)) {}
+        input_(core.shared().blocks, Encoder::step_size(encoding), expected) {}
 
-  /// Adds input. Fails the response when there is no memory.
+  /// Adds input. Fails the response when there is no memory, as all that follows does.
   void append(std::span<const std::byte> bytes) noexcept {
-    while (!bytes.empty()) {
-      if (!make_room(bytes.size())) return core_.fail(error::out_of_memory);
-      block& last = input_.back();
-      const std::size_t taken =
-          last.append(bytes.first(std::min(bytes.size(), step_size_ - last.size())));
-      accepted_ += taken;
-      waiting_bytes_ += taken;
-      bytes = bytes.subspan(taken);
-    }
+    if (!input_.append(bytes)) core_.fail(error::out_of_memory);
   }
 
   /// Makes everything added so far decodable; with nothing new, an empty chunk says so in its turn.
   void flush() noexcept {
-    if (!input_.empty()) {
-      input_.back().flush = true;
-    } else if (working()) {
+    if (input_.flush()) return;
+    if (working()) {
       work_.input->flush = true;  // a step with nothing behind it flushes or ends anyway
-    } else if (add_empty(output_)) {
+    } else if (add_empty_output()) {
       output_.back().flush = true;
     }
   }
@@ -89,16 +74,15 @@ class segment : public list_hook {
   /// No more input. With operation::finish the response ends here, with operation::flush another
   /// segment follows.
   void end(operation how) noexcept {
-    ending_ = how;
-    if (how == operation::finish && input_.empty()) (void)add_empty(input_);
+    if (!input_.end(how)) core_.fail(error::out_of_memory);
   }
 
-  [[nodiscard]] bool ended() const noexcept { return ending_.has_value(); }
+  [[nodiscard]] bool ended() const noexcept { return input_.ended(); }
 
   /// Input that waits for its step, in bytes.
-  [[nodiscard]] std::size_t backlog() const noexcept { return waiting_bytes_; }
+  [[nodiscard]] std::size_t backlog() const noexcept { return input_.backlog(); }
   /// Input added since the segment began, in bytes.
-  [[nodiscard]] std::uint64_t accepted() const noexcept { return accepted_; }
+  [[nodiscard]] std::uint64_t accepted() const noexcept { return input_.accepted(); }
 
   /// The host gets this segment's output now, so what it has not sent yet counts against the room.
   void deliver() noexcept { delivering_ = true; }
@@ -214,7 +198,7 @@ class segment : public list_hook {
         co_await decided;
       }  // and the encoder no longer rests
       if (nothing_left()) {
-        finish();
+        end_work();
         break;
       }
       if (!claim_) {
@@ -225,42 +209,38 @@ class segment : public list_hook {
       if (!here) co_await core_.shared().jobs.admit(slot, classify());
       if (core_.stopped() || !prepare()) break;
 
-      bool ran = false;
-      if (!here) {
+      bool offloaded = false;
+      if (!here && !work_.faults.refuses()) {
         const response_core::flight_guard flight(core_, flying_);
-        if (!work_.faults.refuses()) {
-          ran = co_await offload(core_.executor(), core_.shared().queue, work_);
-        }
+        offloaded = co_await offload(core_.executor(), core_.shared().queue, work_);
       }
-      if (!ran) {
-        if (!here) ++core_.shared().counters.refusals;
-        if (!here && core_.shared().jobs.refused(slot)) continue;
-        work_();
+      if (!here && !offloaded) {
+        ++core_.shared().counters.refusals;
+        if (core_.shared().jobs.refused(slot)) continue;
       }
+      if (!offloaded) work_();
       ++core_.shared().counters.steps;
       take_in();
     }
     if (core_.stopped()) give_up();
   }
 
+  [[nodiscard]] std::size_t step_size() const noexcept { return Encoder::step_size(encoding_); }
+
   /// A step is under way: started and not complete.
   [[nodiscard]] bool working() const noexcept { return work_.input != nullptr; }
 
   /// Ended by a cut just after everything had been flushed.
   [[nodiscard]] bool nothing_left() const noexcept {
-    return ending_ == operation::flush && !working() && input_.empty();
+    return input_.ended() && input_.empty() && !working();
   }
 
   /// The next step's input and operation are known, and its output has room.
   [[nodiscard]] bool can_step() noexcept {
     const bool decided =
-        working() || nothing_left() ||
-        (!input_.empty() && (input_.count() > 1 || flushes_next() || ending_.has_value()));
+        working() || nothing_left() || input_.decided() || (parking_ && !input_.empty());
     return decided && (parking_ || unsent() < core_.output_limit());
   }
-
-  /// The next block's step is to flush whatever follows it: the host asked, or the encoder is wanted back.
-  [[nodiscard]] bool flushes_next() noexcept { return input_.front().flush || parking_; }
 
   /// Output that has not left, in bytes.
   [[nodiscard]] std::size_t unsent() const noexcept {
@@ -272,82 +252,50 @@ class segment : public list_hook {
   /// Later steps go on with a new one, at their offset.
   void park() noexcept {
     parking_ = working() || dirty_;
-    if (!parking_ || core_.stopped()) return close();
+    if (!parking_ || core_.stopped()) return drop_encoder();
     kick();
   }
 
-  /// Input that the encoder has been given, in bytes.
-  [[nodiscard]] std::uint64_t processed() const noexcept { return accepted_ - waiting_bytes_; }
-
-  /// How much this segment still has to do as far as is known: its expected rest, what a flush asks
-  /// for, or else as much as there was so far.
   [[nodiscard]] std::uint64_t work_ahead() noexcept {
-    std::uint64_t bytes = accepted_;
-    if (expected_) {
-      bytes = *expected_ - std::min(*expected_, processed());
-    } else if (!input_.empty() && flushes_next()) {
-      bytes = input_.front().size();
-    }
-    return Encoder::microseconds(encoding_, bytes);
+    return Encoder::microseconds(encoding_, input_.ahead(parking_));
   }
 
   [[nodiscard]] step_class classify() noexcept {
     const std::uint64_t ahead = work_ahead();
-    const std::uint64_t step = std::min(ahead, Encoder::microseconds(encoding_, step_size_));
-    if (ahead <= brief_work) return {work_.codec && expected_ ? rank::ending : rank::brief, false};
+    const std::uint64_t step = std::min(ahead, Encoder::microseconds(encoding_, step_size()));
+    if (ahead <= brief_work)
+      return {work_.codec && input_.planned() ? rank::ending : rank::brief, false};
     return {core_.begun() ? rank::begun : rank::fresh, step > dear_work};
   }
 
   /// Dear steps hold all slots, and the loop itself is done with this sooner.
   [[nodiscard]] bool better_here(const permit& slot) noexcept {
-    return !slot && core_.shared().jobs.crowded() && work_ahead() <= bearable_work;
+    return !slot && core_.shared().jobs.crowded() && work_ahead() <= dear_work;
   }
 
-  /// Sees to it that the last input block has room: a block grows with its input up to a step.
-  [[nodiscard]] bool make_room(std::size_t bytes) noexcept {
-    const std::size_t filled = input_.empty() ? step_size_ : input_.back().size();
-    if (filled < step_size_ && input_.back().room() > 0) return true;
-
-    const bool grows = filled < step_size_;
-    const std::uint64_t coming = expected_ ? *expected_ - std::min(*expected_, accepted_) : bytes;
-    const std::uint64_t wanted = grows ? filled * 4 : std::max<std::uint64_t>(coming, bytes);
-    block_handle fresh = core_.shared().blocks.get(
-        static_cast<std::size_t>(std::min<std::uint64_t>(step_size_, wanted)));
-    if (!fresh) return false;
-    if (grows) {
-      const block_handle smaller = input_.pop_back();
-      fresh->append(smaller->bytes());
-      fresh->flush = smaller->flush;
-    }
-    input_.push(std::move(fresh));
-    return true;
-  }
-
-  [[nodiscard]] bool add_empty(block_queue& queue) noexcept {
+  [[nodiscard]] bool add_empty_output() noexcept {
     block_handle b = core_.shared().blocks.get(0);
     if (!b) {
       core_.fail(error::out_of_memory);
       return false;
     }
-    queue.push(std::move(b));
+    output_.push(std::move(b));
     return true;
   }
 
   /// Makes `work_` a step: an encoder, input with its operation, and space for output.
   [[nodiscard]] bool prepare() noexcept {
     const fault_scope scope(core_.faults());
-    if (!work_.codec && !open()) return false;
+    if (!work_.codec && !make_encoder()) return false;
     if (!working()) {
-      const bool early = start_.offset == 0 && processed() == 0 && flushes_early();
-      const bool last = ending_.has_value() && input_.count() == 1;
-      const bool flushes = early || flushes_next();
-      work_.input = input_.pop();
-      waiting_bytes_ -= work_.input->size();
+      const bool early = start_.offset == 0 && input_.taken() == 0 && flushes_early();
+      segment_input::step next = input_.next(early || parking_);
+      work_.input = std::move(next.block);
       work_.consumed = 0;
-      work_.op = last ? *ending_ : flushes ? operation::flush : operation::process;
-      dirty_ = work_.op == operation::process;
-      final_ = last;
-      if (!ending_ && input_.count() < 2) core_.touch();  // refill while the step runs
+      work_.op = next.op;
+      dirty_ = next.op == operation::process;
+      final_ = next.last;
+      if (input_.runs_low()) core_.touch();  // refill while the step runs
     }
     work_.complete = false;
     for (block_handle& b : work_.space) {
@@ -363,18 +311,18 @@ class segment : public list_hook {
   /// Long enough to be worth a flush after its first step.
   [[nodiscard]] bool flushes_early() const noexcept {
     if (!Encoder::flush_is_cheap(encoding_)) return false;
-    return !start_.length || *start_.length >= long_response * step_size_;
+    return !start_.length || *start_.length >= long_response * step_size();
   }
 
   [[nodiscard]] std::size_t encoder_memory() const noexcept {
-    return Encoder::memory(encoding_, start_.length.value_or(start_.offset + accepted_));
+    return Encoder::memory(encoding_, start_.length.value_or(start_.offset + accepted()));
   }
 
-  [[nodiscard]] bool open() noexcept {
+  [[nodiscard]] bool make_encoder() noexcept {
     engine& shared = core_.shared();
-    const segment_start start{start_.offset + processed(), start_.length,
-                              expected_ ? 0 : waiting_bytes_};
-    if (shared.over_limit()) shared.trim();
+    const segment_start start{start_.offset + input_.taken(), start_.length,
+                              input_.planned() ? 0 : backlog()};
+    shared.respect_limit();
     memory_ = shared.workspaces.get(Encoder::shape(encoding_, start));
     if (memory_) work_.codec = Encoder::create(encoding_, start, *memory_);
     if (!work_.codec) {
@@ -393,7 +341,9 @@ class segment : public list_hook {
       core_.fail(memory_->failed() ? error::out_of_memory : work_.failure);
     }
     if (core_.stopped()) return;
-    core_.shared().workspaces.recount(*memory_);
+    engine& shared = core_.shared();
+    shared.workspaces.recount(*memory_);
+    shared.respect_limit();
     const fault_scope scope(core_.faults());
     bool produced = false;
     for (block_handle& b : work_.space) {
@@ -412,49 +362,44 @@ class segment : public list_hook {
     const bool last = work_.op == operation::finish;
     work_.input.reset();
     if (asked || last) {
-      if (!produced && !add_empty(output_)) return;
+      if (!produced && !add_empty_output()) return;
       output_.back().flush = asked && !last;
       output_.back().last = last;
     }
     if (final_) {
-      finish();
+      end_work();
     } else if (parking_) {
       park();
     }
   }
 
-  void finish() noexcept {
+  void end_work() noexcept {
     done_ = true;
-    close();
+    drop_encoder();
     core_.touch();
   }
 
-  void close() noexcept {
+  void drop_encoder() noexcept {
     work_.codec.reset();
     memory_.reset();
+    core_.shared().respect_limit();
     claim_.release();
   }
 
   void give_up() noexcept {
-    close();
+    drop_encoder();
     work_.input.reset();
     for (block_handle& b : work_.space) b.reset();
     input_.clear();
     output_.clear();
-    waiting_bytes_ = output_bytes_ = 0;
+    output_bytes_ = 0;
   }
 
   response_core& core_;
   const options encoding_;
   const segment_start start_;
-  const std::optional<std::uint64_t> expected_;
-  const std::size_t step_size_;
 
-  block_queue input_;
-  std::uint64_t accepted_ = 0;
-  std::size_t waiting_bytes_ = 0;
-  std::optional<operation> ending_;
-
+  segment_input input_;
   block_queue output_;
   std::size_t output_bytes_ = 0;
 

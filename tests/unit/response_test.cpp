@@ -432,9 +432,8 @@ TEST_CASE("cheap work is done on the loop while dear steps have all slots", "[re
                    store_options{.encoding = {.cost = 1}, .length = body.size()});
   cheap.pump();
   CHECK(cheap.complete());
-  store_host middling(
-      shared, executor, body,
-      store_options{.encoding = {.cost = brio::bearable_work}, .length = body.size()});
+  store_host middling(shared, executor, body,
+                      store_options{.encoding = {.cost = brio::dear_work}, .length = body.size()});
   middling.pump();
   CHECK_FALSE(middling.complete());
   CHECK(executor.submissions() == 1);
