@@ -7,10 +7,23 @@
 namespace brio::nginx {
 namespace {
 
+/// Called when all of the configuration has been read; what fails here leaves the one before in force.
+ngx_int_t open_zone(ngx_shm_zone_t* zone, void* before) noexcept {
+  if (!find_thread_pools(*static_cast<main_options*>(zone->data))) return NGX_ERROR;
+  zone->data = shared_load::open(zone->shm, before);
+  return zone->data != nullptr ? NGX_OK : NGX_ERROR;
+}
+
 ngx_int_t install(ngx_conf_t* cf) noexcept {
   install_header_filter();
   install_body_filter();
-  return shared_load::add_zone(cf);
+  ngx_str_t name = ngx_string("brio");
+  ngx_shm_zone_t* zone =
+      ngx_shared_memory_add(cf, &name, shared_load::size(), &ngx_http_brio_module);
+  if (zone == nullptr) return NGX_ERROR;
+  zone->init = open_zone;
+  zone->data = ngx_http_conf_get_module_main_conf(cf, ngx_http_brio_module);
+  return NGX_OK;
 }
 
 ngx_int_t start_process(ngx_cycle_t*) noexcept {

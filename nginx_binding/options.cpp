@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <span>
 
 #include "module.hpp"
 
@@ -96,33 +97,44 @@ char* set_segment_size(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexce
   return conf_ok;
 }
 
+bool equal(const ngx_str_t& one, const ngx_str_t& other) noexcept {
+  return one.len == other.len && ngx_strncmp(one.data, other.data, one.len) == 0;
+}
+
+std::span<const named_pool> pools_of(const main_options& options) noexcept {
+  return {static_cast<const named_pool*>(options.pools.elts), options.pools.nelts};
+}
+
 char* set_thread_pool(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
+  const ngx_str_t off = ngx_string("off");
   auto& executor = field<thread_executor*>(options, cmd);
   if (executor != NGX_CONF_UNSET_PTR) return duplicate;
   ngx_str_t name = argument(cf, 1);
   if (name.len == 0) {
     return invalid_value(cf, cmd, name, "the name of a \"thread_pool\", or \"off\"");
   }
-  if (name.len == 3 && ngx_strncmp(name.data, "off", 3) == 0) {
+  if (equal(name, off)) {
     executor = nullptr;
     return conf_ok;
   }
-  // The pool may be declared further down; nginx complains with file and line if it never is.
-  ngx_thread_pool_t* pool = ngx_thread_pool_add(cf, &name);
-  if (pool == nullptr) return conf_error();
   auto* main =
       static_cast<main_options*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_brio_module));
-  auto* known = static_cast<thread_executor**>(main->executors.elts);
-  for (ngx_uint_t i = 0; i < main->executors.nelts; ++i) {
-    if (known[i]->pool() == pool) {
-      executor = known[i];
+  for (const named_pool& known : pools_of(*main)) {
+    if (equal(known.executor->pool_name(), name)) {
+      executor = known.executor;
       return conf_ok;
     }
   }
+  // This one exists as soon as it is asked for. All others are left to find_thread_pools().
+  ngx_str_t ready_made = ngx_string("default");
+  if (equal(name, ready_made) && ngx_thread_pool_add(cf, &ready_made) == nullptr) {
+    return conf_error();
+  }
   void* place = ngx_palloc(cf->pool, sizeof(thread_executor));
-  auto* entry = static_cast<thread_executor**>(ngx_array_push(&main->executors));
+  auto* entry = static_cast<named_pool*>(ngx_array_push(&main->pools));
   if (place == nullptr || entry == nullptr) return conf_error();
-  executor = *entry = new (place) thread_executor(pool);
+  executor = new (place) thread_executor(name);
+  *entry = {executor, cf->conf_file->file.name, cf->conf_file->line};
   return conf_ok;
 }
 
@@ -205,9 +217,8 @@ ngx_command_t commands[] = {
 void* create_main_options(ngx_conf_t* cf) noexcept {
   auto* options = static_cast<main_options*>(ngx_pcalloc(cf->pool, sizeof(main_options)));
   if (options == nullptr) return nullptr;
-  if (ngx_array_init(&options->executors, cf->pool, 2, sizeof(thread_executor*)) != NGX_OK) {
-    return nullptr;
-  }
+  if (ngx_array_init(&options->pools, cf->pool, 2, sizeof(named_pool)) != NGX_OK) return nullptr;
+  options->cycle = cf->cycle;
   options->jobs = NGX_CONF_UNSET;
   options->memory_limit = NGX_CONF_UNSET;
   return options;
@@ -251,6 +262,19 @@ char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept
   ngx_conf_merge_value(inner.thread_pool_min_length, outer.thread_pool_min_length, kilobyte);
   return ngx_http_merge_types(cf, &inner.types_keys, &inner.types, &outer.types_keys, &outer.types,
                               ngx_http_html_default_types);
+}
+
+bool find_thread_pools(const main_options& options) noexcept {
+  for (const named_pool& pool : pools_of(options)) {
+    if (pool.executor->find_pool(options.cycle)) continue;
+    ngx_log_error(NGX_LOG_EMERG, options.cycle->log, 0,
+                  "invalid value \"%V\" in \"brotli_thread_pool\" directive, it must be \"off\", "
+                  "\"default\", or the name of a \"thread_pool\" declared outside of \"http\" "
+                  "in %V:%ui",
+                  &pool.executor->pool_name(), &pool.file, pool.line);
+    return false;
+  }
+  return true;
 }
 
 const location_options& options_of(ngx_http_request_t* r) noexcept {

@@ -23,9 +23,17 @@ struct location_options {
   ssize_t thread_pool_min_length;  ///< bytes
 };
 
+/// A thread pool that some directive names.
+struct named_pool {
+  thread_executor* executor;
+  ngx_str_t file;  ///< where it is named first
+  ngx_uint_t line;
+};
+
 /// Kept once for the whole http block.
 struct main_options {
-  ngx_array_t executors;      ///< of thread_executor*, one for each pool named
+  ngx_cycle_t* cycle;         ///< the configuration being read
+  ngx_array_t pools;          ///< of named_pool, one for each name
   ngx_int_t jobs;             ///< steps that a worker runs at once, 0 for as many as usable CPUs
   ssize_t memory_limit;       ///< bytes that a worker's engine stays within
   bool warned_about_buffers;  ///< brotli_buffers has had its warning
@@ -38,6 +46,10 @@ void* create_main_options(ngx_conf_t* cf) noexcept;
 char* init_main_options(ngx_conf_t* cf, void* options) noexcept;
 void* create_location_options(ngx_conf_t* cf) noexcept;
 char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept;
+
+/// Looks up the thread pools, once all of the configuration has been read; false, and a message, when
+/// one was never declared.
+[[nodiscard]] bool find_thread_pools(const main_options& options) noexcept;
 
 [[nodiscard]] const location_options& options_of(ngx_http_request_t* r) noexcept;
 

@@ -19,6 +19,15 @@ std::nullptr_t not_now(ngx_http_request_t* r, error why) noexcept {
   return nullptr;
 }
 
+/// The client reset the connection before its request was read: nginx has had the event that says so.
+/// One that has only ended its side may still read.
+bool was_reset(ngx_connection_t* c) noexcept {
+  int why = 0;
+  socklen_t size = sizeof(why);
+  return c->read->pending_eof && getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &why, &size) == 0 &&
+         why != 0;
+}
+
 }  // namespace
 
 request* request::create(ngx_http_request_t* r, const location_options& o) noexcept {
@@ -105,7 +114,13 @@ ngx_int_t request::pump() noexcept {
   if (body_.failure() != error::none) return fail(NGX_LOG_ERR, message(body_.failure()).data());
 
   if (body_.pending() || !input_.empty()) {
-    if (!owed_) owed_.emplace(request_->connection, tick_);
+    if (!owed_) {
+      ngx_connection_t* c = request_->connection;
+      owed_.emplace(c, tick_);
+      if (was_reset(c)) {
+        ngx_post_event(c->read, &ngx_posted_events);
+      }
+    }
     return NGX_AGAIN;
   }
   owed_.reset();

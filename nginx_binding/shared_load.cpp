@@ -2,32 +2,22 @@
 
 #include <new>
 
-#include "module.hpp"
-
 namespace brio::nginx {
 
 shared_load::table* shared_load::table_ = nullptr;
 
-ngx_int_t shared_load::add_zone(ngx_conf_t* cf) noexcept {
-  ngx_str_t name = ngx_string("brio");
-  const std::size_t size = sizeof(table) + 8 * ngx_pagesize;
-  ngx_shm_zone_t* zone = ngx_shared_memory_add(cf, &name, size, &ngx_http_brio_module);
-  if (zone == nullptr) return NGX_ERROR;
-  zone->init = init_zone;
-  return NGX_OK;
-}
+std::size_t shared_load::size() noexcept { return sizeof(table) + 8 * ngx_pagesize; }
 
-ngx_int_t shared_load::init_zone(ngx_shm_zone_t* zone, void* data) noexcept {
-  if (data == nullptr) {
-    auto* pool = reinterpret_cast<ngx_slab_pool_t*>(zone->shm.addr);
-    data = zone->shm.exists ? pool->data : ngx_slab_calloc(pool, sizeof(table));
-    if (data == nullptr) return NGX_ERROR;
-    if (!zone->shm.exists) data = new (data) table{};
-    pool->data = data;
+void* shared_load::open(ngx_shm_t& memory, void* there) noexcept {
+  if (there == nullptr) {
+    auto* pool = reinterpret_cast<ngx_slab_pool_t*>(memory.addr);
+    there = memory.exists ? pool->data : ngx_slab_calloc(pool, sizeof(table));
+    if (there == nullptr) return nullptr;
+    if (!memory.exists) there = new (there) table{};
+    pool->data = there;
   }
-  zone->data = data;
-  table_ = static_cast<table*>(data);
-  return NGX_OK;
+  table_ = static_cast<table*>(there);
+  return there;
 }
 
 void shared_load::reset() noexcept {

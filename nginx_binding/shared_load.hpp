@@ -18,8 +18,11 @@ namespace brio::nginx {
 
 class shared_load final : public peer_load {
  public:
-  /// Adds the zone to the configuration being read. NGX_ERROR when there is no memory.
-  [[nodiscard]] static ngx_int_t add_zone(ngx_conf_t* cf) noexcept;
+  /// Bytes that it takes in shared memory.
+  [[nodiscard]] static std::size_t size() noexcept;
+  /// The counts in `memory`: those that are `there` already, from the configuration before, or new
+  /// ones. nullptr when there is no memory.
+  [[nodiscard]] static void* open(ngx_shm_t& memory, void* there) noexcept;
 
   /// This process starts, or ends: it runs nothing.
   static void reset() noexcept;
@@ -37,8 +40,6 @@ class shared_load final : public peer_load {
   static constexpr std::uint64_t lifetime = 10'000;
   /// The lower bits of a slot hold the count, those above it the time in milliseconds.
   static constexpr unsigned count_bits = 16;
-
-  static ngx_int_t init_zone(ngx_shm_zone_t* zone, void* data) noexcept;
 
   static table* table_;
 };

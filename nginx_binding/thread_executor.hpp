@@ -18,16 +18,23 @@ namespace brio::nginx {
 
 class thread_executor {
  public:
-  explicit thread_executor(ngx_thread_pool_t* pool) noexcept : pool_(pool) {}
+  /// The pool is looked up later: it may be declared further down in the configuration.
+  explicit thread_executor(const ngx_str_t& pool_name) noexcept : pool_name_(pool_name) {}
   thread_executor(const thread_executor&) = delete;
   thread_executor& operator=(const thread_executor&) = delete;
+
+  /// Looks the pool up, in a configuration that has been read; false when there is none of that name.
+  [[nodiscard]] bool find_pool(ngx_cycle_t* cycle) noexcept {
+    pool_ = ngx_thread_pool_get(cycle, &pool_name_);
+    return pool_ != nullptr;
+  }
 
   /// Refuses when the pool's queue is full, and for a moment after that without asking again, since
   /// nginx writes an error line each time.
   submission submit(job& j) noexcept;
   [[nodiscard]] bool runs_inline() const noexcept { return false; }
 
-  [[nodiscard]] ngx_thread_pool_t* pool() const noexcept { return pool_; }
+  [[nodiscard]] const ngx_str_t& pool_name() const noexcept { return pool_name_; }
 
  private:
   struct carrier {
@@ -46,7 +53,8 @@ class thread_executor {
   static void run(void* data, ngx_log_t* log) noexcept;
   static void complete(ngx_event_t* event) noexcept;
 
-  ngx_thread_pool_t* pool_;
+  ngx_str_t pool_name_;
+  ngx_thread_pool_t* pool_ = nullptr;
   carrier* unused_ = nullptr;
   ngx_msec_t pause_ = 0;
   ngx_msec_t refused_at_ = 0;

@@ -1,5 +1,9 @@
 #include "worker.hpp"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <new>
 
 #include "module.hpp"
@@ -38,6 +42,9 @@ void worker::on_timer(ngx_event_t* event) noexcept {
   auto* self = static_cast<worker*>(event->data);
   if (self->engine_.counters.steps == self->steps_seen_) {
     self->engine_.trim();
+#if defined(__GLIBC__)
+    ::malloc_trim(0);  // what many requests at once took, nginx's own memory for them included
+#endif
   } else {
     self->response_ended();
   }

@@ -9,7 +9,7 @@ from harness.decode import decode
 from harness.nginx import GOOGLE, MODULE
 
 REFUSED = {
-    "an unknown pool": ("brotli_thread_pool nowhere;", r'"nowhere"'),
+    "an unknown pool": ("brotli_thread_pool nowhere;", r'"nowhere".*"off".*"default".*"thread_pool"'),
     "level 12": ("brotli_comp_level 12;", r"12.*0.*11|0.*11.*12"),
     "level -1": ("brotli_comp_level -1;", r"-1"),
     "a level in words": ("brotli_comp_level best;", r"best|invalid number"),
@@ -26,13 +26,20 @@ REFUSED = {
 
 @pytest.mark.parametrize("directive, message", REFUSED.values(), ids=REFUSED.keys())
 def test_a_bad_value_is_refused_with_its_line_and_what_is_allowed(nginx_check, directive, message):
-    # A pool's name can only be judged when all of the configuration has been read.
-    place = r"nginx\.conf:\d+" if "nowhere" not in directive else r"nginx\.conf"
     accepted, said = nginx_check(directive)
     assert not accepted
     emergencies = "\n".join(line for line in said.splitlines() if "emerg" in line)
     assert re.search(message, emergencies), said
-    assert re.search(place, emergencies), said
+    assert re.search(r"nginx\.conf:\d+", emergencies), said
+
+
+def test_a_reload_with_an_unknown_pool_keeps_the_configuration_in_force(nginx):
+    server = nginx("brotli on; brotli_thread_pool br;")
+    body = text(50_000)
+    server.file("page.html", body)
+    server.rewrite(server="brotli on; brotli_thread_pool nowhere;")
+    server.refused_reload('invalid value "nowhere"')
+    assert decode(server.get("/page.html").body) == body
 
 
 @pytest.mark.parametrize("directive", [

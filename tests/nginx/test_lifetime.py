@@ -1,6 +1,7 @@
 """Requests that end while their jobs run: keepalive, resets, reloads, exits, terminated requests."""
 
 import random
+import socket
 import threading
 import time
 
@@ -232,6 +233,29 @@ def test_a_post_action_runs_once(nginx, upstream, executor, abort):
     assert wait_for(lambda: upstream.requests), "post_action does not run"
     server.settle()
     assert upstream.requests == ["/after"]
+
+
+def test_a_client_that_was_gone_before_it_was_seen_costs_a_step_at_most(nginx):
+    server = nginx(EXECUTORS["pool"])
+    server.file("page.html", text(2_000_000))
+    with server.paused():
+        client = server.h1()
+        client.send("/page.html")
+        client.reset()
+    assert server.wait_for_access_log(1)[0].startswith("499 ")
+    server.settle()
+    assert len(server.log_lines(containing="added to thread pool")) <= 1
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_client_that_only_ends_its_side_gets_its_response(nginx, executor):
+    server = nginx(EXECUTORS[executor])
+    server.file("page.html", BODY)
+    with server.paused():
+        client = server.h1()
+        client.send("/page.html")
+        client.socket.shutdown(socket.SHUT_WR)
+    assert decode(client.read().body) == BODY
 
 
 def reset_clients(server, count, threads, seed):

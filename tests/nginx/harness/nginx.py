@@ -211,6 +211,23 @@ class Nginx:
         self.worker = max(set(self.workers()) - before)
         return before
 
+    def refused_reload(self, message):
+        """HUP with a configuration that is refused with `message`: nothing else changes."""
+        before = self.workers()
+        self.allow(re.escape(message))
+        self.process.send_signal(signal.SIGHUP)
+        assert wait_for(lambda: message in self.log()), "the configuration is not refused"
+        assert self.workers() == before
+
+    @contextlib.contextmanager
+    def paused(self):
+        """The worker stands still: what clients do meanwhile, it sees all at once."""
+        os.kill(self.worker, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.worker, signal.SIGCONT)
+
     # --------------------------------------------------------------------------------- files
 
     def file(self, name, body):
