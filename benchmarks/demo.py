@@ -2,7 +2,7 @@
 
 Serves three files from npm through brio on a pool of two threads and decodes them with two independent
 decoders. Then sends 1,000 small uncompressed requests a second alone, beside large compressions in
-google's module, and beside the same ones in brio. Exit status 0 only if every body was right.
+google's module, and beside the same ones in brio, in turns. Exit status 0 only if every body was right.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import files
-from generator import BROTLI, LoadError, Stream, run
+from generator import BROTLI, LoadError, Stream
 from nginx_server import NginxServer, ServerConfig, ServerError
+from servers import SMALL_FILE, SMALL_RATE
+from small_requests import BURST, ROUNDS, SECONDS, Reports, bursts, median, rounds, time_of_burst
 
 LEVEL = 6
 POOL_THREADS = 2
-RATE = 1000
-BURST = 8
-PHASE_SECONDS = 12
 TIMED_REQUESTS = 5
-SMALL_FILE = "small.txt"
 FILES = (files.JQUERY, files.REACT_DOM, files.CANIUSE)
 
 
@@ -54,8 +52,8 @@ class Latency:
     p99_ms: float
 
     @classmethod
-    def of(cls, report: dict[str, Any]) -> Latency:
-        return cls(report["latency_ms"]["p50"], report["latency_ms"]["p99"])
+    def of(cls, reports: list[Reports]) -> Latency:
+        return cls(median(reports, "p50"), median(reports, "p99"))
 
 
 class Terminal:
@@ -73,10 +71,6 @@ class Terminal:
     def verdict(self, good: bool, text: str) -> str:
         return self._style("32" if good else "31", text)
 
-    def begin(self, text: str) -> None:
-        """Starts a line that takes a while to complete."""
-        print(f"  {text:<46}", end="", flush=True)
-
 
 class Demo:
     def __init__(self, module: str, generator: Path, scratch: Path) -> None:
@@ -85,7 +79,6 @@ class Demo:
         self._scratch = scratch
         self._root = scratch / "root"
         self._terminal = Terminal()
-        self._unchecked_bodies = 0
 
     def prepare(self) -> None:
         self._root.mkdir()
@@ -104,22 +97,32 @@ class Demo:
 
     def measure(self) -> tuple[dict[str, Latency], float, bool]:
         """Latencies by phase, google's time for one burst in ms, and whether the bodies under load matched."""
-        self._terminal.heading(f"{RATE:,} small uncompressed requests a second, open loop, {PHASE_SECONDS} s each")
-        print(f"  {'':<46}{'median':>11}{'p99':>12}")
-        with self._server(self._module) as server:
-            idle = self._phase("alone", server, [])
-        with self._server("google") as server:
-            burst_ms = self._time_of_burst(server)
-            beside = f"{BURST} x react-dom every {2 * burst_ms:.0f} ms in"
-            google_bodies = self._scratch / "google"
-            google = self._phase(f"{beside} google", server, [self._burst(server, 2 * burst_ms, google_bodies)])
-        with self._server(self._module) as server:
-            brio_bodies = self._scratch / "brio"
-            brio = self._phase(f"{beside} brio", server, [self._burst(server, 2 * burst_ms, brio_bodies)])
-        bodies = sorted([*google_bodies.iterdir(), *brio_bodies.iterdir()])
-        right = self._sha256(files.REACT_DOM)
-        matched = not self._unchecked_bodies and all(answer == right for answer in files.decode_sha256(bodies))
-        return {"idle": idle, "google": google, "brio": brio}, burst_ms, matched
+        load = f"{SMALL_RATE:,} small uncompressed requests a second, open loop"
+        self._terminal.heading(f"{load}, medians of {ROUNDS} rounds of {SECONDS} s")
+        path = f"/{files.REACT_DOM.name}"
+        bodies = self._scratch / "bodies"
+        with self._server(self._module) as idle, self._server("google") as google, self._server(self._module) as brio:
+            burst_ms = time_of_burst(self._generator, google.url(path))
+            phases = {
+                "idle": [self._small(idle)],
+                "google": [self._small(google), bursts(google.url(path), 2 * burst_ms, bodies / "google")],
+                "brio": [self._small(brio), bursts(brio.url(path), 2 * burst_ms, bodies / "brio")],
+            }
+            reports: dict[str, list[Reports]] = {name: [] for name in phases}
+            for number, of_round in enumerate(rounds(self._generator, phases), 1):
+                p99s = {name: Latency.of([report]).p99_ms for name, report in of_round.items()}
+                print(f"  round {number}: p99 " + ", ".join(f"{name} {p99:.2f} ms" for name, p99 in p99s.items()))
+                for name, report in of_round.items():
+                    reports[name].append(report)
+            for server in (idle, google, brio):
+                self._show_problems(server)
+        latencies = {name: Latency.of(of_phase) for name, of_phase in reports.items()}
+        beside = f"{BURST} x react-dom every {2 * burst_ms:.0f} ms in"
+        labels = {"idle": "alone", "google": f"{beside} google", "brio": f"{beside} brio"}
+        print(f"\n  {'':<46}{'median':>11}{'p99':>12}")
+        for name, latency in latencies.items():
+            print(f"  {labels[name]:<46}{latency.p50_ms:>8.2f} ms{latency.p99_ms:>9.2f} ms")
+        return latencies, burst_ms, self._bodies_match(bodies, reports)
 
     def summarise(self, checked: list[CheckedFile], phases: dict[str, Latency], bodies_matched: bool) -> bool:
         files_matched = all(each.ok for each in checked)
@@ -168,29 +171,14 @@ class Demo:
     def _sha256(self, source: files.Source) -> str:
         return hashlib.sha256(files.fetch(source).read_bytes()).hexdigest()
 
-    def _burst(self, server: NginxServer, period_ms: float, bodies: Path | None = None) -> Stream:
-        url = server.url(f"/{files.REACT_DOM.name}")
-        pace = ("--burst", BURST, "--period", round(period_ms, 3))
-        return Stream("large", url, pace, (BROTLI,), bodies)
+    def _small(self, server: NginxServer) -> Stream:
+        return Stream("small", server.url(f"/{SMALL_FILE}"), ("--rate", SMALL_RATE))
 
-    def _time_of_burst(self, server: NginxServer) -> float:
-        """The median time from sending one burst to its last byte, the worker being warm."""
-        times = []
-        for _ in range(1 + TIMED_REQUESTS):
-            alone = [self._burst(server, 1000)]
-            report = run(self._generator, alone, duration=0.01, warmup=0)
-            times.append(report["large"]["latency_ms"]["max"])
-        return statistics.median(times[1:])
-
-    def _phase(self, name: str, server: NginxServer, beside: list[Stream]) -> Latency:
-        self._terminal.begin(name)
-        small = Stream("small", server.url(f"/{SMALL_FILE}"), ("--rate", RATE))
-        report = run(self._generator, [small, *beside], duration=PHASE_SECONDS)
-        self._unchecked_bodies += sum(report[stream.name]["bodies_not_kept"] for stream in beside)
-        latency = Latency.of(report["small"])
-        print(f"{latency.p50_ms:>8.2f} ms{latency.p99_ms:>9.2f} ms")
-        self._show_problems(server)
-        return latency
+    def _bodies_match(self, bodies: Path, reports: dict[str, list[Reports]]) -> bool:
+        large = [report["large"] for of_phase in reports.values() for report in of_phase if "large" in report]
+        right = self._sha256(files.REACT_DOM)
+        answers = files.decode_sha256(sorted(bodies.glob("*/*/*")))
+        return all(answer == right for answer in answers) and not any(each["bodies_not_kept"] for each in large)
 
     def _show_problems(self, server: NginxServer) -> None:
         for line in server.problems():

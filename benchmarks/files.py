@@ -61,7 +61,7 @@ def fetch(source: Source) -> Path:
     target = CACHE / source.name
     if not target.exists():
         with _workplace() as place:
-            _npm(["pack", "--silent", source.package], place)
+            _npm(["pack", source.package], place)
             (archive,) = place.glob("*.tgz")
             with tarfile.open(archive) as package:
                 content = package.extractfile(f"package/{source.member}")
@@ -114,7 +114,7 @@ def _decoder() -> Path:
     target = CACHE / "decoder"
     if not target.exists():
         with _workplace() as place:
-            options = ["--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
+            options = ["--no-audit", "--no-fund", "--ignore-scripts"]
             _npm(["install", *options, "--prefix", str(place), DECODER_PACKAGE], place)
             shutil.move(place, target)
     return target
@@ -142,7 +142,8 @@ def _npm(arguments: list[str], folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise FetchError("npm is not installed")
-    answer = subprocess.run([npm, *arguments], cwd=folder, capture_output=True, text=True)
+    command = [npm, "--loglevel=error", *arguments]
+    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if answer.returncode != 0:
         raise FetchError(f"npm {' '.join(arguments)} failed:\n{answer.stderr.strip()}")
 

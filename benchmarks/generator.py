@@ -35,10 +35,17 @@ class Stream:
 
 
 def run(
-    generator: Path, streams: list[Stream], *, duration: float, warmup: float = 1.0, grace: float = 10.0
+    generator: Path,
+    streams: list[Stream],
+    *,
+    duration: float,
+    warmup: float = 1.0,
+    grace: float = 10.0,
+    at_end: str = "unfinished",
 ) -> dict[str, dict[str, Any]]:
     """The report of each stream by name. Raises LoadError if any request failed."""
     command = [str(generator), "--duration", str(duration), "--warmup", str(warmup), "--grace", str(grace)]
+    command += ["--at-end", at_end]
     for stream in streams:
         command += stream.arguments()
     answer = subprocess.run(command, capture_output=True, text=True)
@@ -46,6 +53,6 @@ def run(
         raise LoadError(answer.stderr.strip())
     report = {stream["name"]: stream for stream in json.loads(answer.stdout)["streams"]}
     for name, stream in report.items():
-        if stream["errors"]["total"] or not stream["requests"]:
+        if stream["errors"]["total"] or not stream["requests"] + stream["aborted"]:
             raise LoadError(f"stream {name}: {stream['requests']} requests, errors {stream['errors']}")
     return report

@@ -18,7 +18,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -40,9 +41,9 @@ class ServerConfig:
     brotli_directives mean something to brio alone; without pool_threads it compresses in the event loop.
     With levels, /N/FILE is FILE at level N for each of them.
 
-    The worker accepts all connections that wait, not one a turn of its loop, which is nginx's default: a
+    A single worker accepts all connections that wait, not one a turn of its loop, which is nginx's default: a
     worker that compresses in each turn would take seconds to accept a generator's connections, and the
-    latencies would tell of little else.
+    latencies would tell of little else. Several keep the default, so that they share the connections.
     """
 
     root: Path
@@ -52,8 +53,11 @@ class ServerConfig:
     pool_threads: int = 0
     tasks: int = 4
     workers: int = 1
+    main_directives: str = ""
     brotli_directives: str = ""
     http_directives: str = ""
+    server_directives: str = ""
+    listen_options: str = ""
 
     def load_module(self, modules_path: Path) -> str:
         if self.module in ("gzip", "none"):
@@ -91,14 +95,16 @@ worker_processes {self.workers};
 pid {folder}/nginx.pid;
 error_log {folder}/error.log notice;
 {self.thread_pool()}
-events {{ worker_connections 4096; multi_accept on; }}
+{self.main_directives}
+events {{ worker_connections 4096; multi_accept {"on" if self.workers == 1 else "off"}; }}
 http {{
     types {{
         application/javascript js;
         application/json json;
         text/plain txt;
     }}
-    access_log {folder}/access.log;
+    log_format served '$status $body_bytes_sent $sent_http_content_encoding';
+    access_log {folder}/access.log served;
     client_body_temp_path {folder}/client_body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
@@ -108,13 +114,14 @@ http {{
     {self.compression()}
     {self.http_directives}
     server {{
-        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{port} {self.listen_options};
         root {self.root.resolve()};
         location = {READY_PATH} {{
             access_log off;
             return 204;
         }}
         {self.locations()}
+        {self.server_directives}
     }}
 }}
 """
@@ -133,6 +140,19 @@ class CpuTime:
     @property
     def total(self) -> float:
         return self.event_loop + self.threads
+
+
+@dataclass(frozen=True)
+class Served:
+    """A response as the access log has it; bytes is the size of the body as it was sent."""
+
+    status: int
+    bytes: int
+    coding: str
+
+    @property
+    def compressed(self) -> bool:
+        return self.coding == "br"
 
 
 class NginxServer:
@@ -184,9 +204,46 @@ class NginxServer:
         everything = sum(_cpu_seconds(pid, thread) for pid in workers for thread in _threads(pid))
         return CpuTime(event_loops, everything - event_loops)
 
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The workers stand still (SIGSTOP), so that what is read meanwhile is of one moment."""
+        for pid in self.workers():
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            while self.states() != {"T"}:
+                time.sleep(0.0001)
+            yield
+        finally:
+            for pid in self.workers():
+                os.kill(pid, signal.SIGCONT)
+
+    def states(self) -> set[str]:
+        """What the workers' threads do: R they run, S they wait, T they are stopped."""
+        return {_stat_fields(pid, thread)[0] for pid in self.workers() for thread in _threads(pid)}
+
     def peak_memory(self) -> int:
         """The largest peak of resident memory (VmHWM) among the workers, in bytes."""
-        return max(_peak_memory(pid) for pid in self.workers())
+        return max(_memory(pid, "VmHWM") for pid in self.workers())
+
+    def resident_memory(self) -> int:
+        """The largest resident memory (VmRSS) among the workers now, in bytes."""
+        return max(_memory(pid, "VmRSS") for pid in self.workers())
+
+    def descriptors(self) -> int:
+        """Open descriptors of all workers."""
+        return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self.workers())
+
+    def served(self) -> list[Served]:
+        """The responses that have ended so far."""
+        fields = (line.split() for line in self._access_log().splitlines())
+        return [Served(int(status), int(size), coding) for status, size, coding in fields]
+
+    def answered(self) -> int:
+        """How many those are."""
+        return self._access_log().count("\n")
+
+    def _access_log(self) -> str:
+        return (self.folder / "access.log").read_text()
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -269,9 +326,9 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _stat_fields(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; the name before them may hold anything."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+def _stat_fields(pid: int, thread: int) -> list[str]:
+    """The fields of a thread's stat from the state on; the name before them may hold anything."""
+    return Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()
 
 
 def _parents() -> list[tuple[int, int]]:
@@ -279,7 +336,7 @@ def _parents() -> list[tuple[int, int]]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                pairs.append((int(entry.name), int(_stat_fields(int(entry.name))[1])))
+                pairs.append((int(entry.name), int(_stat_fields(int(entry.name), int(entry.name))[1])))
             except (FileNotFoundError, ProcessLookupError):
                 continue
     return pairs
@@ -294,8 +351,8 @@ def _cpu_seconds(pid: int, thread: int) -> float:
     return int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0]) / 1e9
 
 
-def _peak_memory(pid: int) -> int:
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+def _memory(pid: int, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     if found is None:
         raise ServerError(f"worker {pid} has ended")
     return int(found.group(1)) * 1024

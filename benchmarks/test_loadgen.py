@@ -1,11 +1,12 @@
 """The load generator against servers that behave in known ways, on each of its back ends.
 
-BRIO_LOADGEN names the program; without it the release build's is taken. No test asserts an absolute
-time: latencies are compared with one another.
+BRIO_LOADGEN names the program; without it the release build's is taken. It must have been built with
+liburing. No test asserts an absolute time: latencies are compared with one another, see `compares_times`.
 """
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import multiprocessing
@@ -14,7 +15,7 @@ import selectors
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ GENERATOR = Path(
 BODY = bytes(range(256)) * 400
 GZIPPED = gzip.compress(BODY, 1)
 STALL_SECONDS = 0.2
+ATTEMPTS = 5
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 PIECES = [BODY[at : at + 999] for at in range(0, len(BODY), 999)]
@@ -136,10 +138,6 @@ BACKEND = {"name": "epoll"}
 
 @pytest.fixture(params=["epoll", "io_uring"], autouse=True)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if not GENERATOR.exists():
-        pytest.skip(f"{GENERATOR} is not built")
-    if "no liburing" in generate("--backend", request.param).stderr:
-        pytest.skip("the generator was built without liburing")
     monkeypatch.setitem(BACKEND, "name", request.param)
     return request.param
 
@@ -150,10 +148,28 @@ def generate(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def measure(*arguments: object) -> list[dict[str, Any]]:
     answer = generate("--backend", BACKEND["name"], *arguments)
-    assert answer.returncode == 0, answer.stderr
+    if answer.returncode != 0:
+        pytest.fail(answer.stderr)
     return json.loads(answer.stdout)["streams"]
 
 
+def compares_times(test: Callable[..., None]) -> Callable[..., None]:
+    """Such a test holds if one of a few attempts does: whatever else the machine does may fall on one side of
+    a comparison, while a fault of the generator shows in every attempt. Only assertions are tried again."""
+
+    @functools.wraps(test)
+    def attempts(*arguments: Any, **named: Any) -> None:
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return test(*arguments, **named)
+            except AssertionError as error:
+                print(f"once more, for {error}")
+        return test(*arguments, **named)
+
+    return attempts
+
+
+@compares_times
 def test_a_stall_shows_in_the_p99_of_the_open_loop_and_not_of_the_closed_one(stalling_server: str) -> None:
     length = ("--duration", 4, "--warmup", 0.5)
     (opened,) = measure(*length, "--stream", "open", "--url", f"{stalling_server}/small", "--rate", 300)
@@ -163,6 +179,7 @@ def test_a_stall_shows_in_the_p99_of_the_open_loop_and_not_of_the_closed_one(sta
     assert opened["latency_ms"]["p99"] > 0.5 * closed["latency_ms"]["max"]
 
 
+@compares_times
 def test_a_stall_that_outnumbers_the_connections_is_still_charged_to_every_request_it_delayed(
     stalling_server: str,
 ) -> None:
@@ -187,6 +204,7 @@ def test_the_report_names_the_back_end(server: str, backend: str) -> None:
     assert json.loads(answer.stdout)["backend"] == backend
 
 
+@compares_times
 def test_a_spread_burst_does_not_queue_behind_itself(server: str) -> None:
     burst = ("--url", f"{server}/counted", "--burst", 40, "--period", 400)
     (in_phase,) = measure("--duration", 1.2, "--warmup", 0.4, "--stream", "phase", *burst)
@@ -195,6 +213,7 @@ def test_a_spread_burst_does_not_queue_behind_itself(server: str) -> None:
     assert spread["latency_ms"]["p50"] < 0.5 * in_phase["latency_ms"]["p50"]
 
 
+@compares_times
 def test_the_connections_of_a_closed_loop_start_spread_over_the_time_given(server: str) -> None:
     stream = ("--stream", "spread", "--url", f"{server}/last", "--closed", 10, "--spread", 2000)
     (spread,) = measure("--duration", 0.5, "--warmup", 0, *stream)
@@ -203,6 +222,7 @@ def test_the_connections_of_a_closed_loop_start_spread_over_the_time_given(serve
 
 
 @pytest.mark.parametrize("path", ["/counted", "/gzip"])
+@compares_times
 def test_first_content_comes_between_first_and_last_byte(server: str, path: str) -> None:
     stream = ("--stream", "slow", "--url", server + path, "--rate", 5, "--read-rate", 50_000)
     (early,) = measure("--duration", 0.2, "--warmup", 0, *stream, "--first-content", len(BODY) // 4)
@@ -272,18 +292,44 @@ def test_a_server_that_never_answers_leaves_its_requests_unfinished() -> None:
     assert unanswered["errors"]["total"] == unanswered["errors"]["unfinished"] == 20
 
 
+def test_what_is_open_at_the_end_is_reset_where_that_is_asked_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        stream = ("--stream", "silent", "--url", url, "--closed", 3)
+        end = ("--duration", 0.2, "--warmup", 0, "--grace", 0, "--at-end", "aborted")
+        (aborted,) = measure(*end, *stream)
+        assert (aborted["aborted"], aborted["requests"], aborted["errors"]["total"]) == (3, 0, 0)
+        for _ in range(3):
+            client, _ = silent.accept()
+            with client, pytest.raises(BrokenPipeError):
+                while client.recv(4096):
+                    pass
+                client.send(b"what an orderly end would let through")
+
+
 def test_an_abort_is_no_error_and_no_request(server: str) -> None:
     stream = ("--stream", "abort", "--url", f"{server}/counted", "--rate", 50, "--abort-after", 1000)
     (aborted,) = measure("--duration", 0.2, "--warmup", 0, *stream)
     assert (aborted["aborted"], aborted["requests"], aborted["errors"]["total"]) == (10, 0, 0)
 
 
+@compares_times
 def test_a_slow_reader_takes_the_longer_the_slower_it_reads(server: str) -> None:
     slow = ("--stream", "slow", "--url", f"{server}/counted", "--rate", 10, "--read-rate", 100_000)
     slower = ("--stream", "slower", "--url", f"{server}/counted", "--rate", 10, "--read-rate", 50_000)
     at_100k, at_50k = measure("--duration", 0.5, "--warmup", 0, *slow, *slower)
     assert at_100k["body_bytes"] == at_50k["body_bytes"] == {"min": len(BODY), "max": len(BODY)}
     assert 1.5 < at_50k["latency_ms"]["p50"] / at_100k["latency_ms"]["p50"] < 2.5
+
+
+@compares_times
+def test_a_slow_reader_does_not_make_up_for_a_late_server(server: str, stalling_server: str) -> None:
+    def time_to_read(origin: str) -> float:
+        stream = ("--stream", "slow", "--url", f"{origin}/counted", "--rate", 10, "--read-rate", 1_000_000)
+        (slow,) = measure("--duration", 2, "--warmup", 0, *stream)
+        return slow["latency_ms"]["max"] - slow["first_byte_ms"]["max"]
+
+    assert time_to_read(stalling_server) > 0.7 * time_to_read(server)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +350,7 @@ def test_a_slow_reader_takes_the_longer_the_slower_it_reads(server: str) -> None
         (["--stream", "a", "--url", "http://127.0.0.1:80/", "--burst", "9"], "--period"),
         (["--stream", "a", "--url", "http://127.0.0.1:80/", "--rate", "9", "--spread", "9"], "--spread"),
         (["--backend", "kqueue"], '"kqueue" is not allowed; epoll'),
+        (["--at-end", "closed"], '"closed" is not allowed; unfinished or aborted'),
     ],
 )
 def test_a_bad_argument_is_refused_by_name_with_what_is_allowed(arguments: list[str], named: str) -> None:

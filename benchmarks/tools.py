@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import brotli
 from generator import LoadError, Stream, run
 from nginx_server import CpuTime, NginxServer
 from servers import SMALL_FILE, SMALL_RATE, Variant
@@ -55,8 +57,11 @@ class Tools:
                 link.symlink_to(path.resolve())
         return folder
 
-    def server(self, variant: Variant, root: Path, levels: tuple[int, ...], directives: str = "") -> NginxServer:
-        return NginxServer(variant.config(root, self.module, levels, directives))
+    def server(
+        self, variant: Variant, root: Path, levels: tuple[int, ...], directives: str = "", **more: str | int
+    ) -> NginxServer:
+        """`more` are further fields of its ServerConfig."""
+        return NginxServer(replace(variant.config(root, self.module, levels, directives), **more))
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,30 @@ class Target:
     def small(self) -> Stream:
         return Stream("small", self.server.url(f"/{SMALL_FILE}"), ("--rate", SMALL_RATE))
 
-    def load(self, *streams: Stream, duration: float, warmup: float = 0.0) -> dict[str, dict[str, Any]]:
-        return run(self.tools.generator, list(streams), duration=duration, warmup=warmup, grace=GRACE_SECONDS)
+    def load(
+        self,
+        *streams: Stream,
+        duration: float,
+        warmup: float = 0.0,
+        grace: float = GRACE_SECONDS,
+        at_end: str = "unfinished",
+    ) -> dict[str, dict[str, Any]]:
+        generator = self.tools.generator
+        return run(generator, list(streams), duration=duration, warmup=warmup, grace=grace, at_end=at_end)
 
     def once(self, connections: int) -> dict[str, Any]:
         """One response on each of so many connections."""
         return self.load(self.large("--closed", connections), duration=0.001)["large"]
+
+    def checked(
+        self, plain: Path, *pace: str | int | float, duration: float = 0.001
+    ) -> tuple[dict[str, Any], list[int]]:
+        """The report of a load, and the compressed size of each response, once all of them are found to be
+        the file. Without a duration a closed loop is one response on each connection."""
+        with tempfile.TemporaryDirectory(dir=self.tools.scratch) as folder:
+            stream = replace(self.large(*pace), bodies=Path(folder))
+            report = self.load(stream, duration=duration)[stream.name]
+            return report, checked_sizes(stream, report, plain)
 
     def busy(self, connections: int, duration: float) -> tuple[dict[str, Any], CpuTime]:
         """A closed loop: its report, and the processor time per response."""
@@ -105,6 +128,17 @@ class Target:
         if decoded != hashlib.sha256(plain.read_bytes()).digest():
             raise BenchError(f"{self.variant.label} served {self.path} with other content than the file's")
         return len(_curl(url, self.variant.accepts))
+
+
+def checked_sizes(stream: Stream, report: dict[str, Any], plain: Path) -> list[int]:
+    """The compressed size of each body that a stream has saved, once all of them are found to be `plain`."""
+    if stream.bodies is None or report["bodies_not_kept"]:
+        raise BenchError(f"stream {stream.name}: {report['bodies_not_kept']} bodies were not kept")
+    right = plain.read_bytes()
+    for body in report["bodies"]:
+        if brotli.decompress((stream.bodies / body["file"]).read_bytes()) != right:
+            raise BenchError(f"{stream.url} came with other content than the file's, {body['count']} times")
+    return [body["bytes"] for body in report["bodies"] for _ in range(body["count"])]
 
 
 def _curl(url: str, *options: str) -> bytes:

@@ -116,6 +116,12 @@ inline void set_url(stream_options& stream, const argument& value) {
 #endif
 }
 
+[[nodiscard]] inline outcome end_named(const argument& value) {
+  if (value.text() == "unfinished") return outcome::unfinished;
+  if (value.text() == "aborted") return outcome::aborted;
+  value.refuse("unfinished or aborted");
+}
+
 /// A stream as it was written: its pacing is settled once all of it is known.
 struct stream_draft {
   stream_options options;
@@ -149,9 +155,12 @@ inline constexpr std::array option_table{
     option{"--warmup", "SECONDS", "time before that, at the same pace, not measured (1)",
            [](run_draft& run, const argument& value) { run.options.warmup = value.seconds(0); },
            nullptr},
-    option{"--grace", "SECONDS",
-           "time after that for what is still open; then it counts as unfinished (10)",
+    option{"--grace", "SECONDS", "time after that for what is still open (10)",
            [](run_draft& run, const argument& value) { run.options.grace = value.seconds(0); },
+           nullptr},
+    option{"--at-end", "NAME",
+           "what becomes of the rest: unfinished, an error, or aborted, reset (unfinished)",
+           [](run_draft& run, const argument& value) { run.options.at_end = end_named(value); },
            nullptr},
     option{"--backend", "NAME", "epoll or io_uring (epoll)",
            [](run_draft& run, const argument& value) { run.options.loop = backend_named(value); },

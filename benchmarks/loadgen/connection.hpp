@@ -65,7 +65,7 @@ class connection {
       const auto request = exchange();
       if (!request) throw std::bad_alloc();
       auto ending = co_await request;
-      if (abandoned_ && ending != outcome::complete) ending = outcome::unfinished;
+      if (abandoned_ && ending != outcome::complete) ending = *abandoned_;
       if (ending != outcome::complete || !response_.reader.keeps_connection()) close(ending);
       if (ending == outcome::complete && response_.reader.status() >= 400) ending = outcome::status;
       if (ticket->measured) record(ending, ticket->intended);
@@ -74,9 +74,9 @@ class connection {
     }
   }
 
-  /// Ends an exchange that is under way, as `unfinished`. The stream's schedule must be over.
-  void abandon() noexcept {
-    abandoned_ = true;
+  /// Ends an exchange that is under way, as `ending`. The stream's schedule must be over.
+  void abandon(outcome ending) noexcept {
+    abandoned_ = ending;
     if (socket_) socket_->shutdown();
   }
 
@@ -114,13 +114,15 @@ class connection {
     }
     body_.clear();
     auto next_read = clock::now();
-    while (!abort_is_due()) {
+    while (!abort_is_due() && !abandoned_) {
       const auto got = co_await socket_->receive(room());
       const auto progress = take(got);
       if (progress == response_reader::progress::complete) co_return outcome::complete;
       if (progress == response_reader::progress::malformed) co_return outcome::broken;
       if (const auto rate = stream_.options().read_rate) {
-        next_read += std::chrono::nanoseconds{std::chrono::seconds{1}} * got / *rate;
+        // What a late server did not send in time is not made up for.
+        next_read = std::max(next_read, response_.last_byte) +
+                    std::chrono::nanoseconds{std::chrono::seconds{1}} * got / *rate;
         co_await loop_.sleep_until(next_read);
       }
     }
@@ -192,7 +194,7 @@ class connection {
   std::array<char, buffer_size> buffer_;
   std::string body_;
   response response_;
-  bool abandoned_ = false;
+  std::optional<outcome> abandoned_;
 };
 
 }  // namespace brio::loadgen

@@ -65,14 +65,17 @@ class content_decoder {
     std::size_t input_left = piece.size();
     const auto* input = reinterpret_cast<const std::uint8_t*>(piece.data());
     auto answer = BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT;
-    while (answer == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT) {
+    // Where the input ended it asks for more of it, even if the space did not hold all the output.
+    while (answer == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT ||
+           BrotliDecoderHasMoreOutput(brotli_.get()) == BROTLI_TRUE) {
       std::size_t space_left = space_.size();
       auto* space = space_.data();
       answer = BrotliDecoderDecompressStream(brotli_.get(), &input_left, &input, &space_left,
                                              &space, nullptr);
+      if (answer == BROTLI_DECODER_RESULT_ERROR) return false;
       decoded_ += space_.size() - space_left;
     }
-    return answer != BROTLI_DECODER_RESULT_ERROR && input_left == 0;
+    return input_left == 0;
   }
 
   bool feed_gzip(std::string_view piece) noexcept {

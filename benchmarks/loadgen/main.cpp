@@ -30,7 +30,7 @@ using namespace brio::loadgen;
 template <class Loop>
 class run {
  public:
-  explicit run(const run_options& options) : grace_(options.grace) {
+  explicit run(const run_options& options) : grace_(options.grace), at_end_(options.at_end) {
     const auto begin = clock::now() + std::chrono::milliseconds{20};
     const auto measured = begin + options.warmup;
     for (const auto& stream_of_run : options.streams)
@@ -60,7 +60,7 @@ class run {
     if (finished()) return;
     for (const auto& owner : streams_)
       owner->measured.count(outcome::unfinished, owner->tickets.stop());
-    for (const auto& each : connections_) each->abandon();
+    for (const auto& each : connections_) each->abandon(at_end_);
     loop_.run(finished, clock::time_point::max());
   }
 
@@ -78,6 +78,7 @@ class run {
 
  private:
   std::chrono::nanoseconds grace_;
+  outcome at_end_;
   clock::time_point end_;
   Loop loop_;
   std::vector<std::unique_ptr<stream>> streams_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "schedule.hpp"
+#include "statistics.hpp"
 
 namespace brio::loadgen {
 
@@ -37,6 +38,7 @@ struct run_options {
   std::chrono::nanoseconds duration = std::chrono::seconds{10};
   std::chrono::nanoseconds warmup = std::chrono::seconds{1};
   std::chrono::nanoseconds grace = std::chrono::seconds{10};
+  outcome at_end = outcome::unfinished;  ///< what is still open after all that; or `aborted`
   backend loop = backend::epoll;
   std::vector<stream_options> streams;
 };

@@ -15,7 +15,7 @@ namespace brio::loadgen {
 /// How a request ended. All but `complete` and `aborted` are errors.
 enum class outcome : std::uint8_t {
   complete,    ///< a whole response with a status from 200 to 399
-  aborted,     ///< reset by us, as the stream's options asked
+  aborted,     ///< reset by us, as the options asked
   connect,     ///< no connection
   broken,      ///< the connection ended early, or what came is not HTTP/1.1 or not its coding
   status,      ///< a whole response with a status of 400 or more

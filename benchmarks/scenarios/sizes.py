@@ -1,6 +1,6 @@
 """compressed sizes at every level on every file: never larger than google's
 
-Part 1's goal for a known length without a pool and with a pool and one task; react-dom at level 6 has a
+The goal for a known length without a pool and with a pool and one task; react-dom at level 6 has a
 bound of its own. Sizes do not depend on time, so the servers work side by side.
 """
 
