@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 
 GENERATOR = Path(
@@ -30,6 +31,15 @@ BODY = bytes(range(256)) * 400
 GZIPPED = gzip.compress(BODY, 1)
 STALL_SECONDS = 0.2
 ATTEMPTS = 5
+
+def in_two_pieces(first: bytes, second: bytes) -> bytes:
+    """Brotli that makes `first` decodable before any of `second` has come."""
+    encoder = brotli.Compressor(quality=5)
+    return encoder.process(first) + encoder.flush() + encoder.process(second) + encoder.finish()
+
+
+EARLY = bytes(200_000)
+BROTLI = in_two_pieces(EARLY, os.urandom(100_000))
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 PIECES = [BODY[at : at + 999] for at in range(0, len(BODY), 999)]
@@ -45,6 +55,7 @@ ANSWERS = {
     "/surplus": HEAD + b"Content-Length: 5\r\n\r\nsmall and more",
     "/no-http": b"220 ready\r\n",
     "/gzip": HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%b" % (len(GZIPPED), GZIPPED),
+    "/brotli": HEAD + b"Content-Encoding: br\r\nContent-Length: %d\r\n\r\n%b" % (len(BROTLI), BROTLI),
     "/no-gzip": HEAD + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nsmall",
     "/missing": b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
 }
@@ -230,6 +241,13 @@ def test_first_content_comes_between_first_and_last_byte(server: str, path: str)
     assert first <= content <= last
     if path == "/counted":
         assert 0.1 < content / last < 0.5
+
+
+@compares_times
+def test_content_counts_as_come_once_it_can_be_decoded(server: str) -> None:
+    stream = ("--stream", "slow", "--url", f"{server}/brotli", "--rate", 5, "--read-rate", 50_000)
+    (early,) = measure("--duration", 0.2, "--warmup", 0, *stream, "--first-content", len(EARLY))
+    assert early["first_content_ms"]["p50"] < 0.1 * early["latency_ms"]["p50"]
 
 
 def test_first_content_that_never_comes_counts_as_the_last_byte(server: str) -> None:
