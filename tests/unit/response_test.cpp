@@ -445,9 +445,9 @@ TEST_CASE("cheap work is done on the loop while dear steps have all slots", "[re
 }
 
 TEST_CASE("a response about to end goes before brief ones that have not started", "[response]") {
-  const bytes body = brio::test::text(4 * step, 1);
-  // One step is brief, the whole is not.
-  const store_options o{.encoding = {.cost = brio::brief_work / step}, .length = body.size()};
+  // No step is dear; the whole is not brief, nor is it after the first step, but after the second.
+  const bytes body = brio::test::text(7 * step, 1);
+  const store_options o{.encoding = {.cost = brio::dear_work / step}, .length = body.size()};
   engine shared({.slots = 1});
   manual_executor executor;
   store_host ending(shared, executor, body, o);
@@ -464,7 +464,7 @@ TEST_CASE("a response about to end goes before brief ones that have not started"
   serve_one();
   CHECK_FALSE(brief.complete());
   serve_one();
-  CHECK(brief.complete());  // three steps of the other were not brief
+  CHECK(brief.complete());  // six steps of the other were not brief
   store_host late(shared, executor, std::span(body).first(step),
                   store_options{.encoding = {.cost = 1}, .length = step});
   late.pump();
