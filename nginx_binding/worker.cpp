@@ -14,9 +14,10 @@ namespace brio::nginx {
 worker* worker::get() noexcept {
   static worker* instance = nullptr;
   if (instance == nullptr) {
-    void* place = ngx_alloc(sizeof(worker), ngx_cycle->log);
     const auto* options = static_cast<main_options*>(
         ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_brio_module));
+    if (options == nullptr) return nullptr;  // no http block: nobody asks
+    void* place = ngx_alloc(sizeof(worker), ngx_cycle->log);
     if (place != nullptr) instance = new (place) worker(*options);
   }
   return instance;

@@ -22,9 +22,7 @@ using brio::test::bytes;
 
 constexpr std::size_t step = 6000;  // more than the smallest block
 
-bytes taken(segment_input::step s) {
-  return {s.block->bytes().begin(), s.block->bytes().end()};
-}
+bytes taken(segment_input::step s) { return {s.block->bytes().begin(), s.block->bytes().end()}; }
 
 }  // namespace
 
