@@ -34,8 +34,8 @@ namespace brio {
 
 /// Work that takes no longer than this is brief to the limiter.
 inline constexpr std::uint64_t brief_work = 5000;
-/// A step of longer work that may take more than this is dear; other work that takes less is better done
-/// on the loop than to wait for dear steps to end.
+/// A step that may take more than this is dear; work that takes less is better done on the loop than to
+/// wait for dear steps to end.
 inline constexpr std::uint64_t dear_work = 1000;
 
 /// A response that gets at least this many steps is flushed after the first one, where the encoder says
@@ -263,9 +263,10 @@ class segment : public list_hook {
   [[nodiscard]] step_class classify() noexcept {
     const std::uint64_t ahead = work_ahead();
     const std::uint64_t step = std::min(ahead, Encoder::microseconds(encoding_, step_size()));
+    const bool dear = step > dear_work;
     if (ahead <= brief_work)
-      return {work_.codec && input_.planned() ? rank::ending : rank::brief, false};
-    return {core_.begun() ? rank::begun : rank::fresh, step > dear_work};
+      return {work_.codec && input_.planned() ? rank::ending : rank::brief, dear};
+    return {core_.begun() ? rank::begun : rank::fresh, dear};
   }
 
   /// Dear steps hold all slots, and the loop itself is done with this sooner.
