@@ -9,9 +9,11 @@
 //   space ran out nothing is known yet.
 // - What is compressed depends on how the input is cut into calls at levels 0 and 1, where each call
 //   is a block of its own; and a FINISH without input costs bytes at the levels above.
-// - BROTLI_PARAM_SIZE_HINT chooses the hash table: from 1 MiB on one with longer hashes, which makes
-//   long responses smaller (JSON 3-14 %, JavaScript 0.5-4 %) at no cost in time. Only at level 9 it
-//   makes JavaScript of 1-2 MB larger (0.1-0.4 %), so there it is given from 2 MiB on.
+// - BROTLI_PARAM_SIZE_HINT chooses the hash table: from 1 MiB on one with longer hashes, which at
+//   levels 5 and 6 makes long responses smaller (JSON 6 %, JavaScript 1-2 %) for 5-15 % more time while
+//   other cores share the cache. At level 4 it would take up to a third more time and 4 MiB, so there
+//   none is given; at level 9 it makes JavaScript of 1-2 MB larger (0.1-0.4 %), so there it is given
+//   from 2 MiB on.
 // - As everybody builds it (BROTLI_ENCODER_EXIT_ON_OOM, c/enc/memory.h) libbrotli calls exit() when an
 //   allocator returns a null pointer. Ours therefore never returns then: it jumps out of the call. The
 //   frames it leaves are libbrotli's C ones. The encoder is not touched again, not even to destroy it;
@@ -69,7 +71,7 @@ class encoder {
   /// Measured on JavaScript and JSON of 1-5 MB: between -0.2 and +0.2 %, less than the size hint
   /// gains at these levels. The others have no such gain.
   [[nodiscard]] static constexpr bool flush_is_cheap(const options& o) noexcept {
-    return o.quality >= 4 && o.quality <= 9;
+    return o.quality >= 5 && o.quality <= 9;
   }
 
   /// Hash table, ring buffer, and what grows with the input up to a metablock of a mebibyte or so;
@@ -79,7 +81,7 @@ class encoder {
     constexpr std::size_t kib = 1024;
     constexpr std::array<std::size_t, 12> small_table{64,   160,  300,   600,   600,   1100,
                                                       2200, 8600, 17000, 33800, 16400, 16400};
-    constexpr std::array<std::size_t, 12> large_table{64,   160,  300,   600,   4200,  2200,
+    constexpr std::array<std::size_t, 12> large_table{64,   160,  300,   600,   600,   2200,
                                                       4400, 8600, 17000, 33800, 16400, 16400};
     const segment_start whole{0, bytes, 0};
     const auto level = static_cast<std::size_t>(o.quality);
@@ -177,7 +179,7 @@ class encoder {
   [[nodiscard]] static constexpr std::uint32_t size_hint(const options& o,
                                                          const segment_start& start) noexcept {
     const std::uint64_t length = start.length.value_or(start.offset + start.buffered);
-    if (o.quality >= 9 && length < 2 * large_input) return 0;
+    if (o.quality == 4 || (o.quality >= 9 && length < 2 * large_input)) return 0;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(length, std::uint32_t{1} << 30));
   }
 
