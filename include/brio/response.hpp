@@ -123,7 +123,9 @@ class [[nodiscard]] response {
   /// Not after finish().
   [[nodiscard]] std::size_t write(std::span<const std::byte> bytes) noexcept {
     const response_core::call_guard call(*state_);
-    return state_->write(bytes);
+    const std::size_t taken = state_->write(bytes);
+    if (taken == 0) state_->settle();
+    return taken;
   }
 
   /// Asks for everything written so far to become decodable. A chunk that says flush() follows.

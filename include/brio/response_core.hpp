@@ -19,9 +19,9 @@
 namespace brio {
 
 /// How a response tells its host that it is worth another look: take() may give output, write() may
-/// take input, or the response has failed. Called on the loop and never while the host is inside a
-/// call to that same response; the host should only make a note (post an event, put a connection on
-/// a list) and come back later.
+/// take input, or the response has failed. Called on the loop, and while the host is inside a call to
+/// that same response only from a write() that takes nothing; the host should only make a note (post
+/// an event, put a connection on a list) and come back later.
 struct waker {
   void (*wake)(void* host) noexcept = nullptr;
   void* host = nullptr;
@@ -119,6 +119,13 @@ class response_core : public runnable {
     fault_scope faults_;
   };
 
+  /// The host will do something else now: wakes it if what is due still brings anything.
+  void settle() noexcept {
+    touched_ = false;
+    shared_.queue.run();
+    if (touched_) host_.wake(host_.host);
+  }
+
   /// The host drops the response: no more calls to it.
   void detach() noexcept {
     attached_ = false;
@@ -134,6 +141,8 @@ class response_core : public runnable {
       end_if_unused();
     } else if (calls_ == 0) {
       host_.wake(host_.host);
+    } else {
+      touched_ = true;
     }
   }
 
@@ -153,6 +162,7 @@ class response_core : public runnable {
   error failure_ = error::none;
   bool begun_ = false;
   bool attached_ = true;
+  bool touched_ = false;  // during a call
   fault_link faults_;
 };
 

@@ -48,7 +48,8 @@ class host {
   bool step() {
     if (over()) return false;
     const inside_call guard(*this);
-    ready_ = take() || feed();
+    ready_ = false;
+    if (take() || feed()) ready_ = true;
     return ready_;
   }
 
@@ -87,7 +88,8 @@ class host {
 
   /// Another look may find something to do: it was woken, or the last one did.
   [[nodiscard]] bool ready() const { return ready_ && !over(); }
-  /// Wakes that came while a call to this response was under way: there must be none.
+  /// Wakes that came while a call to this response was under way, but for a write() that took nothing:
+  /// there must be none.
   [[nodiscard]] unsigned wakes_inside_calls() const { return wakes_inside_calls_; }
   [[nodiscard]] std::size_t kept() const { return kept_.size(); }
   [[nodiscard]] std::size_t left() const { return left_.size(); }
@@ -150,7 +152,9 @@ class host {
     if (flushes_ < habits_.flush_at.size()) {
       part = std::min(part, habits_.flush_at[flushes_] - written_);
     }
+    inside_ = false;
     const std::size_t taken = response_.write(left_.first(part));
+    if (ready_ && taken > 0) ++wakes_inside_calls_;
     left_ = left_.subspan(taken);
     written_ += taken;
     return taken > 0;

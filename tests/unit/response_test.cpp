@@ -494,6 +494,21 @@ TEST_CASE("a long response gives its first output after its first step", "[respo
   CHECK(h.flush_marks().empty());  // nobody asked
 }
 
+TEST_CASE("a write that takes nothing and lets a step run on the loop has its host woken",
+          "[response]") {
+  // The cut is made by the write after the one that fills the segment, and there is room for one.
+  const bytes body = brio::test::text(3 * step, 1);
+  engine shared({.slots = 1});
+  brio::inline_executor direct;
+  store_host h(shared, direct, body, {.cuts = {1, step, true}}, {.write_size = step});
+  h.pump();
+  while (!h.complete()) {
+    REQUIRE(h.ready());
+    h.pump();
+  }
+  CHECK(store_decode(h.output()) == body);
+}
+
 TEST_CASE("fixed cuts give the same bytes whatever the load", "[response]") {
   const bytes body = brio::test::text(50 * step + 7, 1);
   const bool known = GENERATE(false, true);
