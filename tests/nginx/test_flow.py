@@ -22,7 +22,7 @@ BUFFERING = {"buffered": "", "unbuffered": "proxy_buffering off;"}
 
 def proxied(upstream, executor, more=""):
     return f"""
-      {EXECUTORS[executor]}
+      {EXECUTORS.get(executor, executor)}
       {more}
       location / {{ proxy_pass http://{upstream.address}; proxy_http_version 1.1; }}
       location /now/ {{
@@ -56,6 +56,15 @@ def test_an_empty_body_of_unknown_length_ends(nginx, upstream, executor):
 def test_a_body_that_ends_on_a_segment_edge_after_a_pause_is_whole(nginx, upstream, executor):
     body = text(4 * K64)
     server = nginx(proxied(upstream, executor))
+    upstream.route("/edge", answers.paused(pieces(body, K64), 0.05))
+    for path, protocol in itertools.product(("/edge", "/now/edge"), PROTOCOLS):
+        assert decode(bytes(server.get(path, protocol).body)) == body
+
+
+@pytest.mark.parametrize("threads", ("off", "br"))
+def test_fixed_cuts_at_the_edges_of_what_arrives_do_not_stop_the_response(nginx, upstream, threads):
+    body = text(4 * K64)
+    server = nginx(proxied(upstream, pool(1, "64k fixed", threads)))
     upstream.route("/edge", answers.paused(pieces(body, K64), 0.05))
     for path, protocol in itertools.product(("/edge", "/now/edge"), PROTOCOLS):
         assert decode(bytes(server.get(path, protocol).body)) == body
