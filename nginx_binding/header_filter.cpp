@@ -3,12 +3,11 @@
 // The conditions and their order are google/ngx_brotli's, so that a configuration means the same,
 // with three differences: Accept-Encoding is read as RFC 9110 has it, ranges of a sliced response stay
 // ranges, and a response that there is no memory for goes out as it is.
-#include <brio/negotiate.hpp>
-
 #include "headers.hpp"
 #include "module.hpp"
 #include "options.hpp"
 #include "request.hpp"
+#include "restrictions.hpp"
 
 namespace brio::nginx {
 namespace {
@@ -26,12 +25,6 @@ bool compressible(ngx_http_request_t* r, const location_options& o) noexcept {
   return ngx_http_test_content_type(r, const_cast<ngx_hash_t*>(&o.types)) != nullptr;
 }
 
-bool client_accepts(ngx_http_request_t* r) noexcept {
-  accept_encoding br("br");
-  for_each_header(r, "accept-encoding", [&br](std::string_view line) { br.add(line); });
-  return br.accepted();
-}
-
 /// What comes is only the part of the body that a range was asked of (slice): it must reach the range
 /// filter as it is.
 bool partial(const ngx_http_request_t* r) noexcept {
@@ -41,23 +34,16 @@ bool partial(const ngx_http_request_t* r) noexcept {
 ngx_int_t filter(ngx_http_request_t* r) noexcept {
   const location_options& o = options_of(r);
   if (!compressible(r, o)) return next_filter(r);
-  r->gzip_vary = 1;
-  if (r != r->main || partial(r) || !client_accepts(r)) return next_filter(r);
+  if (o.no_transform && forbids_transforming(r)) return next_filter(r);
+  vary_on_encoding(r);
+  if (r != r->main || partial(r) || denied_to_proxy(r, o.proxied) || !accepts_brotli(r)) {
+    return next_filter(r);
+  }
 
-  auto* encoding = static_cast<ngx_table_elt_t*>(ngx_list_push(&r->headers_out.headers));
+  ngx_table_elt_t* encoding = prepare_encoding(r);
   if (encoding == nullptr) return NGX_ERROR;
-  encoding->hash = 0;  // not sent unless we get to the end
-#if nginx_version >= 1023000
-  encoding->next = nullptr;
-#endif
-  ngx_str_set(&encoding->key, "Content-Encoding");
-  ngx_str_set(&encoding->value, "br");
   if (request::create(r, o) == nullptr) return next_filter(r);
-  r->gzip_tested = 1;
-  r->gzip_ok = 0;
-
-  encoding->hash = 1;
-  r->headers_out.content_encoding = encoding;
+  announce(r, encoding);
 
   r->main_filter_need_in_memory = 1;
   ngx_http_clear_content_length(r);

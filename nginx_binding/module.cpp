@@ -1,4 +1,5 @@
-// The module's table of contents: directives (options), the two filters and the variables.
+// The module's table of contents: directives (options), the two filters, the handler of static files and
+// the variables.
 #include "module.hpp"
 
 #include "options.hpp"
@@ -17,6 +18,7 @@ ngx_int_t open_zone(ngx_shm_zone_t* zone, void* before) noexcept {
 ngx_int_t install(ngx_conf_t* cf) noexcept {
   install_header_filter();
   install_body_filter();
+  if (install_static_handler(cf) != NGX_OK) return NGX_ERROR;
   ngx_str_t name = ngx_string("brio");
   ngx_shm_zone_t* zone =
       ngx_shared_memory_add(cf, &name, shared_load::size(), &ngx_http_brio_module);

@@ -13,6 +13,9 @@ namespace brio::nginx {
 void install_header_filter() noexcept;
 void install_body_filter() noexcept;
 
+/// Makes brotli_static a handler of the content phase.
+[[nodiscard]] ngx_int_t install_static_handler(ngx_conf_t* cf) noexcept;
+
 /// Makes the variables known, before the configuration is read.
 ngx_int_t add_variables(ngx_conf_t* cf) noexcept;
 

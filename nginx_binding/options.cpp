@@ -2,11 +2,14 @@
 
 #include <brio/brotli/encoder.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <new>
 #include <span>
 
 #include "module.hpp"
+#include "restrictions.hpp"
 
 namespace brio::nginx {
 namespace {
@@ -105,6 +108,53 @@ std::span<const named_pool> pools_of(const main_options& options) noexcept {
   return {static_cast<const named_pool*>(options.pools.elts), options.pools.nelts};
 }
 
+struct static_choice {
+  ngx_str_t name;
+  static_mode mode;
+};
+
+const static_choice static_choices[] = {{ngx_string("on"), static_mode::on},
+                                        {ngx_string("off"), static_mode::off},
+                                        {ngx_string("always"), static_mode::always}};
+
+char* set_static(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
+  auto& mode = static_cast<location_options*>(options)->static_files;
+  if (mode != static_mode::unset) return duplicate;
+  for (const static_choice& choice : static_choices) {
+    if (!equal(choice.name, argument(cf, 1))) continue;
+    mode = choice.mode;
+    return conf_ok;
+  }
+  return invalid_value(cf, cmd, argument(cf, 1), "\"on\", \"off\" or \"always\"");
+}
+
+const proxied_choice proxied_choices[] = {
+    {ngx_string("off"), proxied::off},
+    {ngx_string("expired"), proxied::expired},
+    {ngx_string("no-cache"), proxied::no_cache},
+    {ngx_string("no-store"), proxied::no_store},
+    {ngx_string("private"), proxied::private_},
+    {ngx_string("no_last_modified"), proxied::no_last_modified},
+    {ngx_string("no_etag"), proxied::no_etag},
+    {ngx_string("auth"), proxied::auth},
+    {ngx_string("any"), proxied::any}};
+
+char* set_proxied(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
+  auto& bits = static_cast<location_options*>(options)->proxied;
+  if (bits != 0) return duplicate;
+  for (ngx_uint_t i = 1; i < cf->args->nelts; ++i) {
+    const auto* choice = std::ranges::find_if(
+        proxied_choices, [&](const proxied_choice& c) { return equal(c.name, argument(cf, i)); });
+    if (choice == std::end(proxied_choices)) {
+      return invalid_value(cf, cmd, argument(cf, i),
+                           "some of \"off\", \"expired\", \"no-cache\", \"no-store\", \"private\", "
+                           "\"no_last_modified\", \"no_etag\", \"auth\" and \"any\"");
+    }
+    bits |= choice->bit;
+  }
+  return conf_ok;
+}
+
 char* set_thread_pool(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcept {
   const ngx_str_t off = ngx_string("off");
   auto& executor = field<thread_executor*>(options, cmd);
@@ -116,6 +166,9 @@ char* set_thread_pool(ngx_conf_t* cf, ngx_command_t* cmd, void* options) noexcep
   if (equal(name, off)) {
     executor = nullptr;
     return conf_ok;
+  }
+  if (!thread_executor::available()) {
+    return invalid_value(cf, cmd, name, "\"off\": this nginx was built without threads");
   }
   auto* main =
       static_cast<main_options*>(ngx_http_conf_get_module_main_conf(cf, ngx_http_brio_module));
@@ -176,9 +229,18 @@ ngx_command_t commands[] = {
     {ngx_string("brotli"), anywhere | NGX_HTTP_LIF_CONF | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(location_options, enabled), nullptr},
 
+    {ngx_string("brotli_static"), anywhere | NGX_CONF_TAKE1, set_static, NGX_HTTP_LOC_CONF_OFFSET,
+     0, nullptr},
+
     {ngx_string("brotli_types"), anywhere | NGX_CONF_1MORE, ngx_http_types_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(location_options, types_keys),
      &ngx_http_html_default_types[0]},
+
+    {ngx_string("brotli_proxied"), anywhere | NGX_CONF_1MORE, set_proxied, NGX_HTTP_LOC_CONF_OFFSET,
+     0, nullptr},
+
+    {ngx_string("brotli_no_transform"), anywhere | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(location_options, no_transform), nullptr},
 
     {ngx_string("brotli_min_length"), anywhere | NGX_CONF_TAKE1, set_size, NGX_HTTP_LOC_CONF_OFFSET,
      offsetof(location_options, min_length), as_post(length_range)},
@@ -235,6 +297,8 @@ void* create_location_options(ngx_conf_t* cf) noexcept {
   auto* options = static_cast<location_options*>(ngx_pcalloc(cf->pool, sizeof(location_options)));
   if (options == nullptr) return nullptr;
   options->enabled = NGX_CONF_UNSET;
+  options->static_files = static_mode::unset;
+  options->no_transform = NGX_CONF_UNSET;
   options->min_length = NGX_CONF_UNSET;
   options->level = NGX_CONF_UNSET;
   options->window_bits = NGX_CONF_UNSET;
@@ -250,6 +314,12 @@ char* merge_location_options(ngx_conf_t* cf, void* parent, void* child) noexcept
   auto& outer = *static_cast<location_options*>(parent);
   auto& inner = *static_cast<location_options*>(child);
   ngx_conf_merge_value(inner.enabled, outer.enabled, 0);
+  if (inner.static_files == static_mode::unset) {
+    inner.static_files =
+        outer.static_files == static_mode::unset ? static_mode::off : outer.static_files;
+  }
+  if (inner.proxied == 0) inner.proxied = outer.proxied == 0 ? proxied::any : outer.proxied;
+  ngx_conf_merge_value(inner.no_transform, outer.no_transform, 0);
   ngx_conf_merge_value(inner.min_length, outer.min_length, 20);
   ngx_conf_merge_value(inner.level, outer.level, 6);
   ngx_conf_merge_value(inner.window_bits, outer.window_bits, 19);

@@ -9,10 +9,16 @@ namespace brio::nginx {
 /// Up to this level work on a short response is cheaper than the way to a thread and back.
 inline constexpr ngx_int_t cheap_level = 6;
 
+/// Whether FILE.br is served for FILE: to clients that take br, or to all.
+enum class static_mode : unsigned char { off, on, always, unset };
+
 struct location_options {
   ngx_flag_t enabled;
+  static_mode static_files;
   ngx_hash_t types;
   ngx_array_t* types_keys;
+  ngx_uint_t proxied;              ///< which answers to proxies, see restrictions.hpp
+  ngx_flag_t no_transform;         ///< "Cache-Control: no-transform" is honoured
   ssize_t min_length;              ///< bytes; shorter responses of known length stay as they are
   ngx_int_t level;                 ///< 0 to 11
   ngx_int_t window_bits;           ///< 10 to 24

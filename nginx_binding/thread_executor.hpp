@@ -23,6 +23,9 @@ class thread_executor {
   thread_executor(const thread_executor&) = delete;
   thread_executor& operator=(const thread_executor&) = delete;
 
+  /// This nginx was configured --with-threads: without, nothing but this may be called.
+  [[nodiscard]] static bool available() noexcept { return ngx_thread_pool_get != nullptr; }
+
   /// Looks the pool up, in a configuration that has been read; false when there is none of that name.
   [[nodiscard]] bool find_pool(ngx_cycle_t* cycle) noexcept {
     pool_ = ngx_thread_pool_get(cycle, &pool_name_);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Adds up JUnit reports and prints one line a suite, then `N passed, N failed`.
+"""Adds up JUnit reports and prints each suite's count, by group, then `N passed, N failed`.
 
   summary.py REPORT...                            print; exit 1 if anything failed or nothing ran
   summary.py --from-meson TESTLOG DIR REPORT      one report from meson's log, with the cases of those
@@ -8,8 +8,10 @@
   summary.py --passed REPORT NAME                 a report of one case that passed
 """
 
+import collections
 import pathlib
 import sys
+import textwrap
 import xml.etree.ElementTree as xml
 
 
@@ -64,6 +66,11 @@ def ensure_failure(report, name):
     return 0
 
 
+def group(name):
+    """The file or program that a case is from."""
+    return name.split(":")[0].rsplit(".", 1)[-1].removeprefix("test_")
+
+
 def print_summary(paths):
     passed = failed = 0
     for path in paths:
@@ -72,6 +79,10 @@ def print_summary(paths):
             results = [("unreadable report", True)]
         bad = [name for name, is_bad in results if is_bad]
         print(f"{pathlib.Path(path).stem:>12}: {len(results) - len(bad)} passed, {len(bad)} failed")
+        groups = collections.Counter(group(name) for name, _ in results)
+        if len(groups) > 1:
+            print(textwrap.fill(", ".join(f"{each} {count}" for each, count in sorted(groups.items())),
+                                width=100, initial_indent=" " * 14, subsequent_indent=" " * 14))
         for name in bad:
             print(f"{'':>12}  failed: {name}")
         passed += len(results) - len(bad)

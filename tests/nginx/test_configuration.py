@@ -20,6 +20,9 @@ REFUSED = {
     "no tasks": ("brotli_parallel_tasks 0;", r"\b0\b.*1.*64|1.*64.*\b0\b"),
     "65 tasks": ("brotli_parallel_tasks 65;", r"65.*1.*64|1.*64.*65"),
     "brotli maybe": ("brotli maybe;", r"maybe.*on.*off"),
+    "brotli_proxied sometimes": ("brotli_proxied any sometimes;", r'"sometimes".*"off".*"any"'),
+    "brotli_no_transform maybe": ("brotli_no_transform maybe;", r"maybe.*on.*off"),
+    "brotli_static maybe": ("brotli_static maybe;", r'"maybe".*"on".*"off".*"always"'),
     "a negative least length": ("brotli_thread_pool_min_length -1;", r"-1"),
 }
 
@@ -43,7 +46,8 @@ def test_a_reload_with_an_unknown_pool_keeps_the_configuration_in_force(nginx):
 
 
 @pytest.mark.parametrize("directive", [
-    "brotli on;", "brotli_comp_level 5;", "brotli_window 1m;", "brotli_min_length 1k;",
+    "brotli on;", "brotli_static on;", "brotli_proxied any;", "brotli_no_transform on;",
+    "brotli_comp_level 5;", "brotli_window 1m;", "brotli_min_length 1k;",
     "brotli_thread_pool br;", "brotli_parallel_tasks 2;", "brotli_parallel_segment_size 1m;",
     "brotli_thread_pool_min_length 1k;"])
 def test_a_directive_given_twice_is_refused(nginx_check, directive):
@@ -55,6 +59,9 @@ def test_a_directive_given_twice_is_refused(nginx_check, directive):
 def test_every_directive_is_accepted_in_http_server_and_location(nginx_check):
     directives = """
       brotli on;
+      brotli_static on;
+      brotli_proxied no-cache no-store private expired auth;
+      brotli_no_transform on;
       brotli_types text/plain application/json;
       brotli_comp_level 5;
       brotli_window 1m;
@@ -155,6 +162,7 @@ def test_the_ratio_is_logged_for_a_compressed_response_and_only_there(nginx):
     assert second.split()[3] == "-"
 
 
+@pytest.mark.loads
 def test_two_modules_that_compress_are_refused_together(nginx_check):
     both = f'load_module "{MODULE}"; load_module "{GOOGLE}";'
     for load in (both, "; ".join(reversed(both.rstrip(";").split("; "))) + ";"):
@@ -163,6 +171,7 @@ def test_two_modules_that_compress_are_refused_together(nginx_check):
         assert "[emerg]" in said
 
 
+@pytest.mark.loads
 def test_the_module_loaded_twice_is_refused(nginx_check):
     accepted, said = nginx_check(load=f'load_module "{MODULE}"; ' * 2)
     assert not accepted

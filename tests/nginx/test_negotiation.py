@@ -217,3 +217,48 @@ def test_a_gzipped_upstream_is_unpacked_first(nginx, upstream):
     response = server.get("/page")
     assert response.all("content-encoding") == ["br"]
     assert decode(response.body) == BODY
+
+
+def _compressed(server, upstream, lines, ask):
+    upstream.route("/page", answers.with_length(BODY, *lines))
+    return server.get("/page", accept="br, gzip", headers=ask).encoding is not None
+
+
+PROXIED = ["off", "any", "expired", "no-cache", "no-store", "private", "no_last_modified", "no_etag",
+           "auth", "expired no-cache no_etag", "private auth no_last_modified"]
+FROM_UPSTREAM = [
+    [], ["Expires: Thu, 01 Jan 1970 00:00:01 GMT"], ["Expires: Thu, 31 Dec 2037 23:55:55 GMT"],
+    ["Expires: soon"], ["Cache-Control: no-cache"], ["Cache-Control: max-age=5, No-Store"],
+    ["Cache-Control: private=x"], ["Cache-Control: public", "Cache-Control: no-cache"],
+    ["Cache-Control: max-age=5"], ["Last-Modified: Thu, 01 Jan 1970 00:00:01 GMT"], ['ETag: "x"'],
+]
+
+
+@pytest.mark.parametrize("kinds", PROXIED)
+def test_proxies_get_compressed_what_gzip_proxied_would_compress(nginx, upstream, kinds):
+    place = f"location / {{ proxy_pass http://{upstream.address}; }}"
+    ours = nginx(f"brotli_proxied {kinds}; {place}")
+    theirs = nginx(f"brotli off; gzip on; gzip_proxied {kinds}; {place}")
+    wrong = []
+    for lines in FROM_UPSTREAM:
+        for ask in ([("Via", "1.1 x")], [("Via", "1.1 x"), ("Authorization", "Basic eDp5")]):
+            if _compressed(ours, upstream, lines, ask) != _compressed(theirs, upstream, lines, ask):
+                wrong.append((lines, ask))
+    assert not wrong
+    assert _compressed(ours, upstream, [], [])  # no proxy
+
+
+@pytest.mark.parametrize("line, forbids", [
+    ("no-transform", True), ("max-age=3 ,\tNo-Transform ", True), ("no-transforms", False),
+    ("x=no-transform", False), ("max-age=3", False)])
+def test_no_transform_is_honoured_where_that_is_asked(nginx, upstream, line, forbids):
+    upstream.route("/page", answers.with_length(BODY, f"Cache-Control: {line}"))
+    server = nginx(f"""
+      gzip_vary on;
+      location / {{ proxy_pass http://{upstream.address}; brotli_no_transform on; }}
+      location /as-ever/ {{ proxy_pass http://{upstream.address}/; }}
+    """)
+    response = server.get("/page")
+    assert (response.encoding is None) == forbids
+    assert response.all("vary") == ([] if forbids else ["Accept-Encoding"])
+    assert server.get("/as-ever/page").encoding == "br"

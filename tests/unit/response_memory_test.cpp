@@ -184,3 +184,23 @@ TEST_CASE("Brotli goes on at its offset with a new encoder after it gave one bac
   REQUIRE(other.complete());
   CHECK(brio::test::brotli_decode(other.output()) == body);
 }
+
+TEST_CASE("a million small events on one response take no more memory than a hundred",
+          "[response]") {
+  engine shared({.slots = 1});
+  brio::inline_executor executor;
+  auto body = brio::response<store_encoder>::create(
+      shared, executor, {[](void*) noexcept {}, nullptr}, store_options{});
+  REQUIRE(body);
+  const bytes event = brio::test::text(20, 1);
+  std::size_t early = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    REQUIRE(body.write(event) == event.size());
+    body.flush();
+    bool flushed = false;
+    while (const brio::chunk piece = body.take()) flushed = flushed || piece.flush();
+    REQUIRE(flushed);
+    if (i == 100) early = shared.memory();
+  }
+  CHECK(shared.memory() == early);
+}

@@ -13,12 +13,16 @@ import time
 from . import http1, http2
 
 MODULE = os.environ.get("BRIO_MODULE", "")
-NGINX = os.environ.get("BRIO_NGINX", "/usr/sbin/nginx")
+INSTALLED_NGINX = "/usr/sbin/nginx"
+NGINX = os.environ.get("BRIO_NGINX", INSTALLED_NGINX)
 GOOGLE = "/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so"
 
 # BRIO_MODULE may name google's module: the tests that do not need brio's own directives hold there
 # too, which is how the harness itself is checked.
 STAND_IN = "brotli_filter" in os.path.basename(MODULE)
+
+# Linked into BRIO_NGINX: there is nothing to load.
+BUILTIN = MODULE == "builtin"
 
 _BAD_LOG = re.compile(r"\[(alert|crit|emerg)\]|exited on signal|exited with code [1-9]|open socket left")
 _BAD_OUTPUT = re.compile(r"ERROR: \w+Sanitizer|runtime error:|terminate called|Assertion")
@@ -27,8 +31,8 @@ _CONFIG = """
 {load}
 {user}
 daemon off;
-master_process on;
-worker_processes 1;
+master_process {master};
+worker_processes {workers};
 pid "{work}/nginx.pid";
 error_log "{work}/error.log" {level};
 {threads}
@@ -120,18 +124,22 @@ def wait_for(predicate, timeout=60, step=0.01):
 
 class Nginx:
     def __init__(self, work, server="", *, http="", main="", threads="thread_pool br threads=2;",
-                 tail="", module=None, load=None, debug=True, tls=False):
+                 tail="", module=None, load=None, debug=True, tls=False, workers=1):
+        """`workers`: how many; with 0 the one process does the work without a master."""
         self.work = pathlib.Path(work)
         self.www = self.work / "www"
         for directory in ("www", "temp"):
             (self.work / directory).mkdir(parents=True, exist_ok=True)
+        self._nginx = INSTALLED_NGINX if module and BUILTIN else NGINX
         module = module or MODULE
         assert module, "BRIO_MODULE must name the module to test (./dev test sets it)"
+        load_module = "" if module == "builtin" else f'load_module "{module}";'
         self._texts = {
-            "load": load if load is not None else f'load_module "{module}";',
+            "load": load if load is not None else load_module,
             "server": server, "http": http, "main": main, "threads": threads,
-            "tail": tail,
+            "tail": tail, "master": "on" if workers else "off", "workers": workers or 1,
         }
+        self._has_master = workers > 0
         self._tls = tls
         self._level = "debug" if debug else "info"
         self._allowed = []
@@ -169,7 +177,7 @@ class Nginx:
         """`nginx -t`: (accepted, what it said)."""
         self.write_config()
         result = subprocess.run(
-            [NGINX, "-t", "-p", self.work, "-c", self.work / "nginx.conf"],
+            [self._nginx, "-t", "-p", self.work, "-c", self.work / "nginx.conf"],
             capture_output=True, text=True, timeout=120)
         return result.returncode == 0, result.stderr + self.log()
 
@@ -178,7 +186,7 @@ class Nginx:
             self.write_config()
             with open(self.work / "output", "wb") as output:
                 self.process = subprocess.Popen(
-                    [NGINX, "-p", self.work, "-c", self.work / "nginx.conf"],
+                    [self._nginx, "-p", self.work, "-c", self.work / "nginx.conf"],
                     stdout=output, stderr=output, stdin=subprocess.DEVNULL)
             if wait_for(lambda: self.process.poll() is not None or self._answers()):
                 if self.process.poll() is None:
@@ -256,14 +264,16 @@ class Nginx:
     # ----------------------------------------------------------------------------- observing
 
     def workers(self):
-        return _children(self.process.pid)
+        return _children(self.process.pid) if self._has_master else [self.process.pid]
+
+    def status(self):
+        """stub_status."""
+        with http1.Connection(self.status_port) as client:
+            return client.request("/", headers=[("Connection", "close")]).body.decode()
 
     def active(self):
         """Active connections, the one that asks included."""
-        client = http1.Connection(self.status_port)
-        with client:
-            text = client.request("/", headers=[("Connection", "close")]).body.decode()
-        return int(re.search(r"Active connections: (\d+)", text).group(1))
+        return int(re.search(r"Active connections: (\d+)", self.status()).group(1))
 
     def output(self):
         path = self.work / "output"
